@@ -263,6 +263,46 @@ describe('rules', () => {
     await call(await of(other)).expect(200);
   });
 
+  it.each([
+    ['client', { sub: 'bob' }, { client_id: 'agent-2' }, 'the client greedy', 'client '],
+    ['subject', { client_id: 'agent-2' }, { sub: 'bob' }, 'this person', ''],
+  ] as const)('a budget is that of a %s', async (by, same, other, who, prefix) => {
+    const rules = [{ ...agents, budget: by }];
+    await tk.http.put('/api/v1/access-rules').send({ rules }).expect(200);
+    await tk.register('budgeted', { callsPerInvestigation: 2 });
+    const run = async (claims: object, investigationId?: string) => {
+      const all = { realm_access: { roles: ['agents'] }, sub: 'greedy', client_id: 'greedy', ...claims };
+      return call(await issuer.token({ claims: all }), 'budgeted').send({
+        input: {},
+        context: { investigationId },
+      });
+    };
+    const id = `caller ${prefix}${issuer.issuer}#greedy`;
+    expect([(await run({})).status, (await run(same, 'inc-1')).status]).toEqual([200, 200]);
+    const { status, body } = await run({}, 'inc-2');
+    expect(status).toBe(429);
+    expect(body).toMatchObject({
+      code: 'investigation_budget_spent',
+      detail: `Max 2 budgeted calls of ${who} exceeded. An operator can raise the limit of the investigation "${id}".`,
+    });
+    expect((await run(other)).status).toBe(200);
+    const budget = `/api/v1/investigations/${encodeURIComponent(id)}`;
+    const raised = await tk.http
+      .patch(budget)
+      .query({ project: 'payments' })
+      .send({ tools: { budgeted: 3 } })
+      .expect(200);
+    expect(raised.body.tools).toEqual([{ tool: 'budgeted', limit: 3, used: 2, remaining: 1 }]);
+    expect((await run(same)).status).toBe(200);
+    // A caller that is counted by its investigations cannot spend the budget of another one.
+    await tk.http
+      .put('/api/v1/access-rules')
+      .send({ rules: [agents] })
+      .expect(200);
+    expect((await run(other, id)).status).toBe(200);
+    await tk.http.delete('/api/v1/custom-tools/budgeted').expect(204);
+  });
+
   it('whose limits would not hold are refused', async () => {
     const rules = [{ ...operators, projects: ['payments'] }];
     await tk.http.put('/api/v1/access-rules').send({ rules }).expect(400);

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
 
 // real: the whole server, HTTP, PostgreSQL, an issuer with real signatures; mock: nothing
 
@@ -15,27 +16,47 @@ let sign: (claims: JWTPayload, typ?: string) => Promise<string>;
 let tk: TestApp;
 /** The claims of ID tokens by their codes. This careless issuer takes a code twice. */
 const codes = new Map<string, JWTPayload>();
+/** The claims of people as they are now, by their refresh tokens, which are taken once. */
+const refreshes = new Map<string, JWTPayload>();
+/** Refresh tokens that were shown, in order. */
+const shown: string[] = [];
+let isAway = false;
 /** Runs while a code is exchanged, after its ID token was made. */
 let meanwhile: (() => Promise<unknown>) | undefined;
 
 beforeAll(async () => {
   const { publicKey, privateKey } = await generateKeyPair('RS256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' };
-  const token = async (code: string): Promise<object> => {
-    const answer = { access_token: 'x', token_type: 'Bearer', id_token: await sign(codes.get(code) ?? {}) };
+  const token = async (claims: JWTPayload = {}): Promise<object> => {
+    const answer = { access_token: 'x', token_type: 'Bearer', id_token: await sign(claims), expires_in: 60 };
     await meanwhile?.();
-    return answer;
+    if (claims['refresh'] !== true) return answer;
+    const refresh = randomUUID();
+    refreshes.set(refresh, claims);
+    return { ...answer, refresh_token: refresh };
   };
-  const issuerAnswer = async (request: IncomingMessage): Promise<object> => {
+  const refreshed = (refresh: string): Promise<object> | undefined => {
+    const claims = refreshes.get(refresh);
+    shown.push(refresh);
+    refreshes.delete(refresh);
+    return claims && token(claims);
+  };
+  const issuerAnswer = async (request: IncomingMessage): Promise<object | undefined> => {
     if (request.url === '/jwks') return { keys: [jwk] };
     const form = new URLSearchParams(await text(request));
-    if (request.url === '/token') return token(form.get('code') ?? '');
+    const refresh = form.get('refresh_token');
+    if (request.url === '/token')
+      return refresh === null ? token(codes.get(form.get('code') ?? '')) : refreshed(refresh);
     const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
     return { issuer, jwks_uri: `${issuer}/jwks`, ...endpoints };
   };
   server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
-    void issuerAnswer(request).then((body) => response.end(JSON.stringify(body)));
+    void issuerAnswer(request).then((body) => {
+      if (isAway) response.statusCode = 503;
+      else if (!body) response.statusCode = 400;
+      response.end(JSON.stringify(body ?? { error: 'invalid_grant' }));
+    });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -56,6 +77,9 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   meanwhile = undefined;
+  isAway = false;
+  refreshes.clear();
+  shown.length = 0;
 });
 afterAll(async () => {
   await tk.close();
@@ -237,4 +261,117 @@ describe('a logout token', () => {
       await finish(answer, begun.cookie).expect(401, /signed you out/);
     },
   );
+});
+
+it('the audit names who signed in, signed out and was logged out by the provider, without a token', async () => {
+  const person = { sub: 'kim', name: 'Kim Example' };
+  const cookie = await signIn(person);
+  await tk.anonymous.delete('/api/v1/session').set({ cookie }).expect(204);
+  await signIn(person);
+  expect((await logOut({ sub: 'kim' })).status).toBe(200);
+  const { body } = await tk.http
+    .get('/api/v1/audit')
+    .query({ keyId: `${issuer}#kim` })
+    .expect(200);
+  const by = { keyName: 'Kim Example', userId: expect.stringMatching(/^kim@/), target: 'session' };
+  expect(body.data).toEqual(
+    ['endProviderSessions', 'signIn', 'signOut', 'signIn'].map((action) =>
+      expect.objectContaining({ ...by, action, address: '127.0.0.1' }),
+    ),
+  );
+  expect(JSON.stringify(body)).not.toContain('eyJ');
+});
+
+describe('a session whose claims are old', () => {
+  const age = () =>
+    tk.db.dataSource.query("UPDATE console_sessions SET renew_at = now() - interval '1 second'");
+  /** The status of the first answer after the provider was asked. */
+  const renewed = async (cookie: string): Promise<number> => {
+    const before = shown.length;
+    await age();
+    return until(
+      async () => {
+        const status = await statusOf(cookie);
+        return shown.length > before ? status : undefined;
+      },
+      { what: 'the renewal' },
+    );
+  };
+  const change = (claims: JWTPayload): void => {
+    for (const [refresh, before] of refreshes) refreshes.set(refresh, { ...before, ...claims });
+  };
+  const acts = async (keyId: string, action: string): Promise<object[]> =>
+    (await tk.http.get('/api/v1/audit').query({ keyId, action }).expect(200)).body.data;
+
+  it('takes those of now, and is not renewed before they are old', async () => {
+    const cookie = await signIn({ sub: 'dora', refresh: true });
+    for (const _ of [1, 2, 3]) expect(await statusOf(cookie)).toBe(200);
+    expect(shown).toEqual([]);
+    expect(await renewed(cookie)).toBe(200);
+    for (const _ of [1, 2, 3]) expect(await statusOf(cookie)).toBe(200);
+    expect(await renewed(cookie)).toBe(200);
+    // The second one was the answer to the first.
+    expect(new Set(shown).size).toBe(2);
+  });
+
+  it('opens nothing after the role was taken away, and opens again when it is given back', async () => {
+    const cookie = await signIn({ sub: 'emil', refresh: true });
+    change({ groups: [] });
+    expect(await statusOf(cookie)).toBe(200);
+    expect(await renewed(cookie)).toBe(403);
+    const { body } = await tk.anonymous.get('/api/v1/tool-metrics').set({ cookie }).expect(403);
+    expect(body.detail).toContain('No access rule matches');
+    change({ groups: ['ops'] });
+    expect(await renewed(cookie)).toBe(200);
+  });
+
+  it('ends if the provider has ended its own, which the audit tells', async () => {
+    const cookie = await signIn({ sub: 'fred', name: 'Fred Example', refresh: true });
+    refreshes.clear();
+    expect(await renewed(cookie)).toBe(401);
+    expect(await acts(`${issuer}#fred`, 'endProviderSessions')).toEqual([
+      expect.objectContaining({
+        keyName: 'Fred Example',
+        target: 'session',
+        reason: 'The provider has ended the sign-in: it refused the refresh token',
+      }),
+    ]);
+  });
+
+  it('ends if the provider tells of another person', async () => {
+    const cookie = await signIn({ sub: 'gina', refresh: true });
+    change({ sub: 'mallory' });
+    expect(await renewed(cookie)).toBe(401);
+  });
+
+  it('goes on as it is while the provider is away, which is not asked at each request', async () => {
+    const cookie = await signIn({ sub: 'hans', refresh: true });
+    const before = new Map(refreshes);
+    isAway = true;
+    expect(await renewed(cookie)).toBe(200);
+    for (const _ of [1, 2, 3]) expect(await statusOf(cookie)).toBe(200);
+    expect(shown).toHaveLength(1);
+    isAway = false;
+    for (const [refresh, claims] of before) refreshes.set(refresh, { ...claims, groups: [] });
+    expect(await renewed(cookie)).toBe(403);
+  });
+
+  it('asks once for many requests', async () => {
+    const cookie = await signIn({ sub: 'ines', refresh: true });
+    await renewed(cookie);
+    const asked = shown.length;
+    await age();
+    const all = until(async () => shown.length > asked, { what: 'the renewal' });
+    const statuses = await Promise.all(Array.from({ length: 200 }, async () => statusOf(cookie)));
+    await Promise.all([statusOf(cookie), all]);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(shown).toHaveLength(asked + 1);
+  });
+
+  it('without a refresh token keeps the claims of the sign-in', async () => {
+    const cookie = await signIn({ sub: 'jan' });
+    const rows = await tk.db.dataSource.query("SELECT renew_at FROM console_sessions WHERE subject = 'jan'");
+    expect(rows).toEqual([{ renew_at: null }]);
+    expect(await statusOf(cookie)).toBe(200);
+  });
 });

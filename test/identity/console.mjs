@@ -39,7 +39,13 @@ await once(listener.listen(0, '127.0.0.1'), 'listening');
 const issuer = `http://localhost:${listener.address().port}`;
 const port = await freePort();
 const base = `http://127.0.0.1:${port}`;
+/** Groups of people; undefined: the person was removed. */
+const groups = { nobody: ['others'] };
 const provider = new Provider(issuer, {
+  ttl: { AccessToken: 5 },
+  issueRefreshToken: () => true,
+  // A refresh token that comes twice ends the grant.
+  rotateRefreshToken: true,
   clients: [
     {
       client_id: 'console',
@@ -48,6 +54,7 @@ const provider = new Provider(issuer, {
       post_logout_redirect_uris: [`${base}/console/sign-in`],
       backchannel_logout_uri: `${base}/api/v1/session/providers/logout`,
       backchannel_logout_session_required: true,
+      grant_types: ['authorization_code', 'refresh_token'],
     },
   ],
   claims: { openid: ['sub', 'groups', 'name'] },
@@ -55,12 +62,14 @@ const provider = new Provider(issuer, {
   features: { backchannelLogout: { enabled: true }, rpInitiatedLogout: { enabled: true } },
   // The provider's client refuses addresses of this machine by default.
   fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
-  findAccount: (_context, id) => ({
-    accountId: id,
-    claims: () => ({ sub: id, name: `${id} Example`, groups: id === 'nobody' ? ['others'] : ['ops'] }),
-  }),
+  findAccount: (_context, id) => {
+    const { [id]: own = ['ops'] } = groups;
+    return own && { accountId: id, claims: () => ({ sub: id, name: `${id} Example`, groups: own }) };
+  },
 });
 listener.on('request', provider.callback());
+let renewals = 0;
+provider.on('grant.success', ({ oidc }) => (renewals += oidc.params.grant_type === 'refresh_token' ? 1 : 0));
 
 const rules = [{ claim: 'groups', value: 'ops', role: 'admin' }];
 const client = { clientId: 'console', clientSecret: 'secret-of-the-console', name: 'Acme' };
@@ -118,8 +127,11 @@ try {
   assert.equal(new URL(page.url()).pathname, '/console/tools');
   assert.deepEqual(await statuses(page), [200, 200, 200]);
   ok('a person signs in and comes back to the page that was asked for; three replicas know the session');
-  const { data } = (await replicas.all[0].http.get('/api/v1/audit?action=signIn')).body;
-  assert.deepEqual([data[0].keyId, data[0].keyName], [`${issuer}#alice`, 'alice Example']);
+  const acts = async (action) => {
+    const { data } = (await replicas.all[0].http.get(`/api/v1/audit?action=${action}`)).body;
+    return data.map(({ keyId, keyName }) => [keyId, keyName]);
+  };
+  assert.deepEqual(await acts('signIn'), [[`${issuer}#alice`, 'alice Example']]);
   ok('the audit names the person');
 
   const refused = await signIn('nobody');
@@ -138,6 +150,37 @@ try {
   await second.getByRole('heading', { name: 'Sign in to Toolkeeper' }).waitFor();
   ok('a session times out');
 
+  const dora = await signIn('dora');
+  await dora.getByText('dora Example').waitFor();
+  // The page itself asks nothing meanwhile.
+  await dora.goto('about:blank');
+  let before = renewals;
+  for (; renewals === before; await delay(1_000)) {
+    before = renewals;
+    const many = await Promise.all(Array.from({ length: 10 }, () => statuses(dora)));
+    assert.deepEqual([...new Set(many.flat())], [200]);
+    assert.ok(renewals - before <= 1, `${renewals - before} renewals`);
+  }
+  ok('30 requests at three replicas renew old claims once');
+  const are = (status) => async () => (await statuses(dora)).every((each) => each === status);
+  groups.dora = ['others'];
+  await until(are(403), 'the refusal', 30_000);
+  groups.dora = ['ops'];
+  await until(are(200), 'the return', 30_000);
+  ok(
+    "a role that is taken away opens nothing after the access token's life, and opens when it is given back",
+  );
+  listener.closeAllConnections();
+  listener.close();
+  await delay(6_000);
+  assert.deepEqual(await statuses(dora), [200, 200, 200]);
+  await once(listener.listen(Number(new URL(issuer).port), '127.0.0.1'), 'listening');
+  ok('a session goes on while the provider is away');
+  groups.dora = null;
+  await until(are(401), 'the end', 60_000);
+  assert.deepEqual(await acts('endProviderSessions'), [[`${issuer}#dora`, 'dora Example']]);
+  ok('a person who was removed is signed out, which the audit tells');
+
   const third = await signIn('carol');
   await third.getByText('carol Example').waitFor();
   await third.getByRole('button', { name: 'Sign out' }).click();
@@ -145,7 +188,8 @@ try {
   assert.deepEqual(await statuses(third), [401, 401, 401]);
   await third.locator('button[name=logout]').click();
   await third.waitForURL(`${base}/console/sign-in**`);
-  ok('a sign-out ends the session at three replicas and at the provider');
+  assert.deepEqual(await acts('signOut'), [[`${issuer}#carol`, 'carol Example']]);
+  ok('a sign-out ends the session at three replicas and at the provider, and stands in the audit');
 
   // Alice signs out at the provider itself, which calls the console's back channel.
   const away = await page.context().newPage();
@@ -160,6 +204,7 @@ try {
   ok(
     `a logout at the provider ends the session at three replicas in ${Math.round(performance.now() - clicked)} ms`,
   );
+  assert.deepEqual((await acts('endProviderSessions'))[0], [`${issuer}#alice`, 'alice Example']);
 } finally {
   await browser.close();
   await replicas.stop();

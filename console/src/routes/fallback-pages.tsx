@@ -1,6 +1,8 @@
 import { useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { ApiError } from '../lib/api.js';
 import { screens } from '../lib/screens.js';
+import { consolePath } from '../lib/server-url.js';
 import { DidYouMean } from '../ui/did-you-mean.js';
 import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
@@ -28,6 +30,9 @@ export function FatalPage({ error }: { readonly error: unknown }): ReactNode {
     <main>
       <title>Toolkeeper</title>
       <Failed error={error} retry={() => window.location.reload()} />
+      {error instanceof ApiError && error.code === 'forbidden' && (
+        <a href={`${consolePath}/sign-in`}>Sign in as somebody else</a>
+      )}
     </main>
   );
 }

@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Counters, type Subject, type Taken } from '../../base/counters/counters.js';
 import type { BudgetState } from '../../web/contract/call-ticket.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
-import type { Principal } from '../../web/contract/principal.js';
+import { type Principal, sharerOf } from '../../web/contract/principal.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()
@@ -19,17 +19,16 @@ export class InvestigationBudgetGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.budgeted = true;
-    const { investigationId } = call.context;
-    return (
-      call.test || !investigationId || call.asks?.round !== undefined || this.spend(call, investigationId)
-    );
+    const { budget } = call.principal;
+    const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : ownId(call.context);
+    return call.test || !id || call.asks?.round !== undefined || this.spend(call, id);
   }
 
-  private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {
+  private spend(call: ToolCall, id: string): boolean | Promise<boolean> {
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
     const project = budgetProject(call.principal, call.context.projectId);
     const taken = this.counters.take({
-      ...subjectOf(project, investigationId),
+      ...subjectOf(project, id),
       name,
       limit: callsPerInvestigation,
       ttlMs: this.config.investigations.ttlMs,
@@ -38,17 +37,27 @@ export class InvestigationBudgetGuard implements CanActivate {
   }
 }
 
-function admit({ ticket }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
+/** Begins the ids of budgets that belong to callers. */
+const callerPrefix = 'caller ';
+/** A caller does not spend the budget of another one by its name. */
+const ownId = ({ investigationId: id }: ToolCall['context']): string | undefined =>
+  id?.startsWith(callerPrefix) ? `-${id}` : id;
+
+function admit({ ticket, principal }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
   const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
-  if (!granted) throw spent(ticket.tool.definition.name, budget);
+  if (!granted) throw spent(ticket.tool.definition.name, budget, principal);
   ticket.returnIfRefused(release);
   ticket.budget = limit > 0 ? budget : undefined;
   return true;
 }
 
 /** A model reads this: it names no route by which the limit could be raised. */
-function spent(tool: string, budget: BudgetState): Refusal {
-  const detail = `Max ${budget.limit} ${tool} calls per investigation exceeded. An operator can raise the limit.`;
+function spent(tool: string, budget: BudgetState, caller: Principal): Refusal {
+  const { id, who } = sharerOf(caller, caller.budget);
+  const [whose, where] = caller.budget
+    ? [`of ${who}`, ` of the investigation ${JSON.stringify(callerPrefix + id)}`]
+    : ['per investigation', ''];
+  const detail = `Max ${budget.limit} ${tool} calls ${whose} exceeded. An operator can raise the limit${where}.`;
   return new Refusal('investigation_budget_spent', detail, { headers: rateLimitHeaders(budget) });
 }
 

@@ -15,7 +15,11 @@ import { Reason, ReasonQuery } from '../../web/auth/audit/audit.dto.js';
 const maxLimit = 1_000_000;
 
 export class InvestigationParams {
-  @Text(256, { example: 'inc-2024-118', description: "The agent's id of the investigation" })
+  @Text(256, {
+    example: 'inc-2024-118',
+    description:
+      "The agent's id of the investigation; `caller ` and issuer#subject, or `caller client ` and issuer#client: the budget of a caller, by an access rule",
+  })
   readonly id!: string;
 }
 

@@ -6,6 +6,7 @@ import { Problem, type ProblemDetails, Refusal } from '../../base/common/errors.
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { isBound, type Principal, type Scope, scopes } from '../contract/principal.js';
 import { AdminKey, KnownKeys, presentedKey } from './known-keys.js';
+import type { Session } from './known-sessions.js';
 import { sessionHeader, Sessions } from './sessions.js';
 import { AccessTokens } from './tokens/access-tokens.js';
 
@@ -60,7 +61,7 @@ export class AccessPolicy {
    * @returns the principal; one without any scope for a visitor of an open route
    * @throws Problem `unauthorized` without the right key; `forbidden` if a keyless request came under a strange
    * name, or a web page may have forged it, or where the route needs a scope that the key lacks. An access token that is
-   * not in the cache makes it a promise.
+   * not in the cache, or a session whose claims are renewed, makes it a promise.
    */
   admit(visit: Visit, route: Route): Principal | Promise<Principal> {
     try {
@@ -105,7 +106,8 @@ export class AccessPolicy {
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
     const ownKey = this.adminKey.file !== undefined;
     const signedIn = !ownKey || this.isKnownHost(visit) ? this.signedIn(visit) : undefined;
-    if (signedIn) return signedIn;
+    if (signedIn?.renew) return signedIn.renew().then(() => this.identify(visit, route));
+    if (signedIn) return signedIn.principal;
     if (ownKey) this.assertLocal(visit);
     if (!off && !ownKey) throw this.keyNeeded();
     this.refuseForged(visit);
@@ -162,15 +164,15 @@ export class AccessPolicy {
     return { headers: { 'WWW-Authenticate': `Bearer ${parts.join(', ') || 'realm="toolkeeper"'}` } };
   }
 
-  /** The caller of a browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */
-  private signedIn(visit: Visit): Principal | undefined {
-    if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers)?.principal;
+  /** A browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */
+  private signedIn(visit: Visit): Session | undefined {
+    if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers);
     if (visit.headers[sessionHeader] === undefined) return undefined;
     const session = this.sessions.findWhole(visit.headers);
     if (!session)
       throw unauthorized('This session has ended, or the CSRF token is of another one: sign in again.');
     this.refuseForged(visit);
-    return session.principal;
+    return session;
   }
 
   /** @throws Problem for a request that may come from another machine, or from a page of another host */

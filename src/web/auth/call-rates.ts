@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Counters } from '../../base/counters/counters.js';
-import type { CallRate } from '../contract/principal.js';
+import { type CallRate, sharerOf } from '../contract/principal.js';
 import type { CallRequest } from '../contract/tool-call.js';
 
 /** The calls that are counted together, their maximum, and the message of a refusal. */
@@ -48,14 +48,10 @@ export class CallRates {
   private limitOf({ principal, address }: Pick<CallRequest, 'principal' | 'address'>): Limit | undefined {
     const { keyId, rate, token } = principal;
     if (rate && keyId !== undefined) {
-      const { client } = token ?? {};
-      const isOfClient = rate.by === 'client' && client !== undefined;
-      const [who, where] = token
-        ? [isOfClient ? `The client ${client}` : 'This person', 'PUT /api/v1/access-rules']
-        : ['This key', `PATCH /api/v1/keys/${keyId}`];
-      const toldAs = `${who} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
-      // A key's id begins with the issuer, up to the first #.
-      return { of: isOfClient ? `client ${keyId.split('#', 1)[0]}#${client}` : keyId, rate, toldAs };
+      const { id: of, who } = sharerOf(principal, rate.by);
+      const where = token ? 'PUT /api/v1/access-rules' : `PATCH /api/v1/keys/${keyId}`;
+      const toldAs = `${who.replace('t', 'T')} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
+      return { of, rate, toldAs };
     }
     const calls = this.config.auth.callsPerAddress;
     if (keyId !== undefined || address === undefined || calls === 0) return undefined;

@@ -12,6 +12,8 @@ export interface Session {
   readonly expiresAt: number;
   /** SHA-256 of the CSRF token. */
   readonly tokenHash: string;
+  /** Present if the claims of its person are to be renewed before it is used. */
+  readonly renew?: () => Promise<void>;
 }
 
 /** A session that began at an OpenID provider, as the database has it. */
@@ -21,11 +23,15 @@ export interface StoredSession {
   readonly claims: Claims;
   readonly csrfHash: string;
   readonly expiresAt: Date;
+  /** When the claims are to be renewed; null: the provider gave no refresh token. */
+  readonly renewAt: Date | null;
 }
 
 interface KnownSession extends StoredSession {
-  /** Undefined without rights. */
+  /** Undefined if people do not sign in at its issuer any more. */
   principal: Principal | undefined;
+  /** `renewAt`, or later while the provider is away. */
+  dueAt: number;
 }
 
 /** The stored part of a secret that a browser holds. */
@@ -35,6 +41,8 @@ export const hashOf = (secret: string): string => hash('sha256', secret, 'base64
 @Injectable()
 export class KnownSessions {
   private readonly sessions = new Map<string, KnownSession>();
+  /** Renews the claims of a session, by its id. Set by the room that stores sessions. */
+  renew: (id: string) => Promise<void> = () => Promise.resolve();
 
   constructor(
     private readonly tokens: AccessTokens,
@@ -48,17 +56,38 @@ export class KnownSessions {
   /** @param secret the value of the cookie */
   find(secret: string): Session | undefined {
     const session = this.sessions.get(hashOf(secret));
-    if (!session?.principal || session.expiresAt.getTime() <= this.keys.clock.now()) return undefined;
-    const { principal, csrfHash: tokenHash } = session;
-    return { principal, tokenHash, expiresAt: session.expiresAt.getTime() };
+    const now = this.keys.clock.now();
+    if (!session?.principal || session.expiresAt.getTime() <= now) return undefined;
+    const { id, principal, csrfHash: tokenHash, dueAt } = session;
+    const found = { principal, tokenHash, expiresAt: session.expiresAt.getTime() };
+    return dueAt > now ? found : { ...found, renew: () => this.renew(id) };
   }
 
-  has(id: string): boolean {
-    return this.sessions.has(id);
+  /** @param renewAt as the database has it; undefined: any */
+  has(id: string, renewAt?: Date | null): boolean {
+    const session = this.sessions.get(id);
+    return (
+      session !== undefined && (renewAt === undefined || session.renewAt?.getTime() === renewAt?.getTime())
+    );
   }
 
+  isDue(id: string): boolean {
+    return (this.sessions.get(id)?.dueAt ?? Infinity) <= this.keys.clock.now();
+  }
+
+  /** Keeps the claims of a session, and of all others at its provider, until a moment. */
+  postpone(id: string, until: number): void {
+    const away = this.sessions.get(id)?.issuer;
+    for (const session of this.sessions.values())
+      if (session.issuer === away) session.dueAt = Math.max(session.dueAt, until);
+  }
+
+  /** Streams end whose caller has other rights now. */
   add(stored: StoredSession): void {
-    this.sessions.set(stored.id, { ...stored, principal: this.principalOf(stored) });
+    const [before, principal] = [this.sessions.get(stored.id)?.principal, this.principalOf(stored)];
+    this.sessions.set(stored.id, { ...stored, principal, dueAt: stored.renewAt?.getTime() ?? Infinity });
+    if (before?.keyId !== undefined && rightsIn(before) !== rightsIn(principal))
+      this.keys.ended.emit(before.keyId);
   }
 
   /** Forgets all others, and ends the streams of their callers. @param ids of the sessions that are good */
@@ -71,7 +100,9 @@ export class KnownSessions {
   }
 
   private principalOf({ issuer, claims, expiresAt }: StoredSession): Principal | undefined {
-    const person = this.tokens.personOf(issuer, claims, expiresAt.getTime());
-    return person && person.scopes.size > 0 ? person : undefined;
+    return this.tokens.personOf(issuer, claims, expiresAt.getTime());
   }
 }
+
+const rightsIn = (principal: Principal | undefined): string =>
+  JSON.stringify([[...(principal?.scopes ?? [])], principal?.projects, principal?.tools]);

@@ -19,6 +19,8 @@ export interface Principal {
   readonly keyless?: boolean;
   /** Absent: any number of calls. */
   readonly rate?: CallRate;
+  /** The holder of the budgets that its calls spend. Absent: the investigation. */
+  readonly budget?: RateSubject;
   /** Present if an access token was shown instead of a key. */
   readonly token?: TokenCaller;
 }
@@ -53,7 +55,16 @@ export interface CallRate {
   readonly calls: number;
   readonly per: (typeof ratePeriods)[number];
   /** Calls that share the limit, for access tokens: those of a person, or those of an agent for all people. Default: `subject`. */
-  readonly by?: (typeof rateSubjects)[number] | undefined;
+  readonly by?: RateSubject | undefined;
+}
+
+/** The person, or the agent for all people, whose calls count together. A token that names no agent counts for its person. */
+export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'subject') {
+  const { client } = token ?? {};
+  // A key's id begins with the issuer, up to the first #.
+  return by === 'client' && client !== undefined
+    ? { id: `client ${keyId.split('#', 1)[0]}#${client}`, who: `the client ${client}` }
+    : { id: keyId, who: token ? 'this person' : 'this key' };
 }
 
 /** The caller of several requests: the id of its key; callers without a key are one. */
@@ -61,6 +72,7 @@ export const callerIdOf = ({ keyId = 'anonymous' }: Principal): string => keyId;
 
 export const ratePeriods = ['second', 'minute'] as const;
 export const rateSubjects = ['subject', 'client'] as const;
+export type RateSubject = (typeof rateSubjects)[number];
 export const scopes = [
   'tools:call',
   'tools:admin',

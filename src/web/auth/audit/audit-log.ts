@@ -2,8 +2,16 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isUuid, newId } from '../../../base/common/ids.js';
 import { storableJson } from '../../../base/common/pg-text.js';
+import type { Principal } from '../../contract/principal.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { AuditEntryView, AuditQuery } from './audit.dto.js';
+
+/** The caller of an act, as its entry names it. */
+export const actorOf = ({ userId, keyId, token }: Principal) => ({
+  ...{ userId, keyId: keyId ?? null },
+  ...(token?.name !== undefined && { keyName: token.name }),
+  ...(token?.client !== undefined && { clientId: token.client }),
+});
 
 /** The record of administrative acts: the caller, the operation and its target. */
 @Injectable()

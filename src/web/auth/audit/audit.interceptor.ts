@@ -14,7 +14,7 @@ import { sanitisedText } from '../../../base/common/pg-text.js';
 import { FleetBarrier } from '../../../base/database/fleet-barrier.js';
 import { asProblem, statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
-import { AuditLog } from './audit-log.js';
+import { actorOf, AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.dto.js';
 
 /** Marks the operations of administrators in the OpenAPI document until it is complete. */
@@ -112,14 +112,12 @@ function changesBetween(before: object, after: object | undefined): JsonDifferen
 }
 
 function partsOf(request: FastifyRequest) {
-  const { userId, keyId = null, token } = principalOf(request);
   return {
     params: request.params as PathParams,
     route: request.routeOptions.url ?? '',
     by: {
-      ...{ userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
-      ...(token?.name !== undefined && { keyName: token.name }),
-      ...(token?.client !== undefined && { clientId: token.client }),
+      ...actorOf(principalOf(request)),
+      ...{ address: request.ip, requestId: request.id, reason: reasonIn(request) },
     },
   };
 }

@@ -15,7 +15,7 @@ export class AuditController {
   @ApiOperation({
     summary: 'List what was done with the rights of an administrator, newest first',
     description:
-      'One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed; and for each read of captured payloads and of what spans carried by a key with `tools:admin`. One that was refused for want of the scope did nothing, and has none.',
+      'One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed; and for each read of captured payloads and of what spans carried by a key with `tools:admin`; and for each sign-in, sign-out and end of a session by its OpenID provider. One that was refused for want of the scope did nothing, and has none.',
   })
   @ApiOkResponse({ type: AuditPageView })
   @Csv(AuditEntryView)

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Configuration, ServerMetadata } from 'openid-client';
+import type { Configuration, ServerMetadata, TokenEndpointResponse } from 'openid-client';
 import { Problem } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
@@ -10,7 +10,33 @@ import { unauthorized } from '../access-policy.js';
 import { AccessTokens, issuerIn } from '../tokens/access-tokens.js';
 import { type Claims, maxTokenBytes, textsIn, tokenChecks } from '../tokens/token-checks.js';
 import type { TokenIssuer } from '../tokens/token-issuer.js';
-import type { Logout, SignedIn } from './provider-sessions.js';
+
+/** A provider's answer about a person. */
+export interface ProviderTokens {
+  /** Of the ID token. */
+  readonly claims: Claims;
+  readonly idToken: string;
+  readonly refreshToken?: string;
+  /** Milliseconds until the claims are renewed, if there is a refresh token. */
+  readonly renewMs: number;
+}
+
+/** A person whom an OpenID provider vouches for. */
+export interface SignedIn extends ProviderTokens {
+  readonly issuer: string;
+  /** Of the sign-in, which is taken once. */
+  readonly state: string;
+}
+
+/** The sessions that a provider ends: those of its own session, else all of the person. */
+export interface Logout {
+  readonly issuer: string;
+  readonly jti: string;
+  readonly sid: string | undefined;
+  readonly subject: string | undefined;
+  /** Seconds since the epoch, by the provider's clock. */
+  readonly issuedAt: number;
+}
 
 /** A sign-in under way, which its browser carries, sealed. */
 interface Transaction {
@@ -29,6 +55,8 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 /** Maximum age of a logout token, in seconds. */
 const maxLogoutAge = 300;
 const skewSeconds = 5;
+/** Age at which the claims of a session are renewed, in seconds: that at which the access token ends, within these. */
+const renewalAge = { min: 5, max: 300 };
 
 /** The client of OpenID providers: sends browsers to one, and takes what they bring back. */
 @Injectable()
@@ -90,15 +118,30 @@ export class ProviderClient {
       const { authorizationCodeGrant } = await import('openid-client');
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
       const found = await authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true });
-      const { id_token: idToken = '' } = found;
-      if (idToken.length > maxTokenBytes)
-        throw new Error(`its ID token has over ${maxTokenBytes} characters`);
-      const vouched = await provider.verify(idToken);
-      tokenChecks['subject']?.(vouched, provider.settings, Date.now() / 1_000);
-      return { issuer, claims: vouched.claims, idToken, state, to };
+      return { issuer, ...(await tokensIn(found, provider)), state, to };
     } catch (error) {
       throw unauthorized(`The provider did not sign you in: ${reasonOf(error)}.`);
     }
+  }
+
+  /**
+   * A person's claims as the provider knows them now.
+   * @returns undefined if the provider has ended the sign-in @throws an error if it does not answer
+   */
+  async renewed({
+    issuer,
+    ...before
+  }: ProviderTokens & { issuer: string }): Promise<ProviderTokens | undefined> {
+    const client = await this.configured(issuer);
+    const { refreshTokenGrant } = await import('openid-client');
+    const found = await refreshTokenGrant(client, before.refreshToken ?? '').catch((error: unknown) => {
+      const { cause } = error as { cause?: unknown };
+      // `invalid_grant`. A client with a wrong secret gets 401.
+      if (cause instanceof UpstreamFailure && cause.status === 400) return undefined;
+      throw cause ?? error;
+    });
+    const next = found && (await tokensIn(found, this.issuerOf(issuer), before));
+    return next?.claims['sub'] === before.claims['sub'] ? next : undefined;
   }
 
   /** Where the browser signs out at the provider, too; undefined if the provider has no such page. */
@@ -183,6 +226,27 @@ export class ProviderClient {
     };
     return client;
   }
+}
+
+/** @param before what stays if a renewal does not bring it */
+async function tokensIn(
+  found: TokenEndpointResponse,
+  provider: TokenIssuer,
+  before?: ProviderTokens,
+): Promise<ProviderTokens> {
+  const {
+    id_token: idToken = '',
+    refresh_token: refreshToken = before?.refreshToken,
+    expires_in: age,
+  } = found;
+  const { min, max } = renewalAge;
+  const refresh = refreshToken !== undefined && { refreshToken };
+  const rest = { ...refresh, renewMs: 1_000 * Math.min(max, Math.max(min, age ?? max)) };
+  if (before && idToken === '') return { ...before, ...rest };
+  if (idToken.length > maxTokenBytes) throw new Error(`its ID token has over ${maxTokenBytes} characters`);
+  const vouched = await provider.verify(idToken);
+  tokenChecks['subject']?.(vouched, provider.settings, Date.now() / 1_000);
+  return { claims: vouched.claims, idToken, ...rest };
 }
 
 /** The checks of OpenID Connect Back-Channel Logout. @returns what is wrong */

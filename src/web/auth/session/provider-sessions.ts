@@ -1,47 +1,46 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { bulkhead } from 'cockatiel';
 import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Problem } from '../../../base/common/errors.js';
+import { newId } from '../../../base/common/ids.js';
 import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { SingleFlight } from '../../../base/common/single-flight.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
 import { FleetBarrier } from '../../../base/database/fleet-barrier.js';
 import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { unauthorized } from '../access-policy.js';
+import type { AuditEntryView } from '../audit/audit.dto.js';
+import { actorOf, AuditLog } from '../audit/audit-log.js';
 import { KnownKeys } from '../known-keys.js';
 import { hashOf, KnownSessions, type StoredSession } from '../known-sessions.js';
 import { cookiesIn, type NewSession } from '../sessions.js';
 import { AccessTokens } from '../tokens/access-tokens.js';
-import type { Claims } from '../tokens/token-checks.js';
-
-/** A person whom an OpenID provider vouches for. */
-export interface SignedIn {
-  readonly issuer: string;
-  /** Of the ID token. */
-  readonly claims: Claims;
-  readonly idToken: string;
-  /** Of the sign-in, which is taken once. */
-  readonly state: string;
-}
-
-/** The sessions that a provider ends: those of its own session, else all of the person. */
-export interface Logout {
-  readonly issuer: string;
-  readonly jti: string;
-  readonly sid: string | undefined;
-  readonly subject: string | undefined;
-  /** Seconds since the epoch, by the provider's clock. */
-  readonly issuedAt: number;
-}
+import { type Logout, ProviderClient, type ProviderTokens, type SignedIn } from './provider-client.js';
 
 /** Sessions of one person: the oldest ones end. */
 const maxOfOnePerson = 20;
+/** Renewals of a replica at a time: each holds a connection to the database. */
+const maxRenewals = 4;
+/** A provider that did not answer is not asked again before this time. */
+const pauseMs = 30_000;
+
+/** The parts of a session that name its person. */
+type EndedSession = Pick<StoredSession, 'issuer' | 'claims'>;
+/** The parts of an audit entry that come from a request. */
+type EndedBy = Pick<AuditEntryView, 'address' | 'requestId'> & { readonly reason?: string };
+const grantEnded = 'The provider has ended the sign-in: it refused the refresh token';
 
 /** Stores the sessions that began at an OpenID provider. Those in memory follow the table, whichever replica changes it. */
 @Injectable()
 export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
+  private readonly logger = new Logger(ProviderSessions.name);
+  private readonly renewing = bulkhead(maxRenewals, Infinity);
+  private readonly flights = new SingleFlight<void>();
   private readonly sealed: SealedValues;
 
   constructor(
@@ -52,19 +51,23 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     private readonly keys: KnownKeys,
     private readonly known: KnownSessions,
     private readonly tokens: AccessTokens,
+    private readonly client: ProviderClient,
+    private readonly audit: AuditLog,
     ring: KeyRing,
   ) {
     this.sealed = new SealedValues(ring, 'console session');
+    known.renew = (id) => this.flights.join(id, () => this.renew(id));
   }
 
   /**
    * Begins a session that all replicas know.
    * @throws Problem `unauthorized` for a sign-in that was taken before, or that the provider ended meanwhile
    */
-  async begin({ issuer, claims, idToken, state }: SignedIn): Promise<NewSession> {
+  async begin({ issuer, state, ...tokens }: SignedIn): Promise<NewSession> {
     const secret = (): string => randomBytes(32).toString('base64url');
     const [cookie, csrfToken] = [secret(), secret()];
     const expiresAt = this.keys.clock.now() + this.config.auth.sessionMs;
+    const { claims } = tokens;
     const { sub, iat } = claims;
     const sid = typeof claims['sid'] === 'string' ? claims['sid'] : null;
     await this.dataSource.transaction(async (manager) => {
@@ -83,11 +86,11 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
       );
       await manager.query(
         `INSERT INTO console_sessions
-           (session_hash, csrf_hash, issuer, subject, sid, claims, id_token, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+           (session_hash, csrf_hash, issuer, subject, sid, expires_at, claims, id_token, renew_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
         [
-          ...[hashOf(cookie), hashOf(csrfToken), issuer, sub, sid],
-          ...[JSON.stringify(claims), this.sealed.seal({ idToken }), new Date(expiresAt)],
+          ...[hashOf(cookie), hashOf(csrfToken), issuer, sub, sid, new Date(expiresAt)],
+          ...this.storable(tokens),
         ],
       );
     });
@@ -114,17 +117,17 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   }
 
   /** Ends what a provider ends, at all replicas. @throws Problem `invalid_request` for a token that was taken before */
-  async endAt({ issuer, jti, sid, subject, issuedAt }: Logout): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
+  async endAt({ issuer, jti, sid, subject, issuedAt }: Logout, by: EndedBy): Promise<void> {
+    const [ended] = await this.dataSource.transaction(async (manager) => {
       const before = new Problem('invalid_request', 'This logout token was taken before');
       await this.takeOnce(manager, `${issuer} ${jti}`, before, [issuer, sid, subject, issuedAt]);
-      await manager.query(
+      return manager.query<[EndedSession[]]>(
         `DELETE FROM console_sessions WHERE issuer = $1
-         AND (sid = $2 OR (subject = $3 AND ($2::text IS NULL OR sid IS NULL)))`,
+         AND (sid = $2 OR (subject = $3 AND ($2::text IS NULL OR sid IS NULL))) RETURNING issuer, claims`,
         [issuer, sid ?? null, subject ?? null],
       );
     });
-    await this.everywhere();
+    await Promise.all([this.everywhere(), ...ended.map((session) => this.recordEnd(session, by))]);
   }
 
   /** A server that listens knows its sessions. */
@@ -137,6 +140,51 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     this.follower.follow({ table: 'console_sessions', what: 'the console sessions', everyMs: 2_000 }, () =>
       this.look(),
     );
+  }
+
+  /** While the provider is away, the session stays as it is. */
+  private async renew(id: string): Promise<void> {
+    try {
+      await this.renewing.execute(() => (this.known.isDue(id) ? this.renewNow(id) : undefined));
+    } catch (error) {
+      this.logger.warn(`Claims of console sessions cannot be renewed: ${messageOf(error)}`);
+      this.known.postpone(id, this.keys.clock.now() + pauseMs);
+    }
+  }
+
+  /** Replicas take turns: for all but the first, the session is not due any more. */
+  private async renewNow(id: string): Promise<void> {
+    const ended = await this.dataSource.transaction(async (sql) => {
+      await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console session ${id}`]);
+      const [row] = await sql.query<(EndedSession & { sealed: string })[]>(
+        `SELECT issuer, claims, id_token AS sealed FROM console_sessions WHERE session_hash = $1 AND renew_at <= $2`,
+        [id, new Date(this.keys.clock.now())],
+      );
+      if (!row) return undefined;
+      const kept = this.sealed.open(row.sealed) as ProviderTokens | undefined;
+      const next = kept && (await this.client.renewed({ ...row, ...kept }));
+      await (next
+        ? sql.query(
+            'UPDATE console_sessions SET claims = $2, id_token = $3, renew_at = $4 WHERE session_hash = $1',
+            [id, ...this.storable(next)],
+          )
+        : sql.query('DELETE FROM console_sessions WHERE session_hash = $1', [id]));
+      return next ? undefined : row;
+    });
+    await this.look();
+    if (ended) await this.recordEnd(ended, { address: null, requestId: newId(), reason: grantEnded });
+  }
+
+  /** Values of claims, id_token and renew_at. */
+  private storable({ claims, idToken, refreshToken, renewMs }: ProviderTokens): readonly unknown[] {
+    const renewAt = refreshToken === undefined ? null : new Date(this.keys.clock.now() + renewMs);
+    return [JSON.stringify(claims), this.sealed.seal({ idToken, refreshToken }), renewAt];
+  }
+
+  private async recordEnd({ issuer, claims }: EndedSession, by: EndedBy): Promise<void> {
+    const person = this.tokens.personOf(issuer, claims, 0);
+    const act = { action: 'endProviderSessions', target: 'session', project: null, status: 200 };
+    if (person) await this.audit.write({ ...actorOf(person), ...act, reason: null, ...by });
   }
 
   /** Sign-ins and logouts take turns: neither misses what the other stores. */
@@ -164,15 +212,15 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   /** Brings changes of the table into memory. One look after another: an older answer must not bring a session back. */
   private look(): Promise<void> {
     return this.oneAtATime.run('look', async () => {
-      const good = await this.dataSource.query<{ id: string }[]>(
-        'SELECT session_hash AS id FROM console_sessions WHERE expires_at > now()',
+      const good = await this.dataSource.query<Pick<StoredSession, 'id' | 'renewAt'>[]>(
+        'SELECT session_hash AS id, renew_at AS "renewAt" FROM console_sessions WHERE expires_at > now()',
       );
-      const ids = new Set(good.map(({ id }) => id));
-      this.known.keepOnly(ids);
-      const unknown = [...ids].filter((id) => !this.known.has(id));
+      this.known.keepOnly(new Set(good.map(({ id }) => id)));
+      const unknown = good.filter(({ id, renewAt }) => !this.known.has(id, renewAt)).map(({ id }) => id);
       if (unknown.length === 0) return;
       const added = await this.dataSource.query<StoredSession[]>(
-        `SELECT session_hash AS id, issuer, claims, csrf_hash AS "csrfHash", expires_at AS "expiresAt"
+        `SELECT session_hash AS id, issuer, claims, csrf_hash AS "csrfHash", expires_at AS "expiresAt",
+           renew_at AS "renewAt"
          FROM console_sessions WHERE session_hash = ANY($1)`,
         [unknown],
       );

@@ -101,6 +101,9 @@ export class ProvidersController {
   ): Promise<void> {
     void reply.header('cache-control', 'no-store');
     const token = new URLSearchParams(rawBodyOf(request).toString()).get('logout_token') ?? '';
-    await this.sessions.endAt(await this.client.logoutIn(token));
+    await this.sessions.endAt(await this.client.logoutIn(token), {
+      address: request.ip,
+      requestId: request.id,
+    });
   }
 }

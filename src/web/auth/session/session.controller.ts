@@ -19,7 +19,7 @@ import { Contributors } from '../../../base/observability/contributors.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { isBound, type Principal, type Scope, scopes } from '../../contract/principal.js';
 import { unauthorized } from '../access-policy.js';
-import { AuditLog } from '../audit/audit-log.js';
+import { actorOf, AuditLog } from '../audit/audit-log.js';
 import { networkOf } from '../call-rates.js';
 import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
@@ -167,7 +167,7 @@ export class SessionController {
     // A session that the browser had before does not live on.
     await this.stored.end(request.headers.cookie);
     answerCookie(request, reply, session);
-    await this.record(principal, request);
+    await this.record('signIn', 201, principal, request);
     return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken, to };
   }
 
@@ -199,7 +199,9 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SignedOutView | undefined> {
     answerCookie(request, reply, undefined);
+    const session = this.sessions.find(request.headers);
     const ended = await this.stored.end(request.headers.cookie);
+    if (session) await this.record('signOut', 204, session.principal, request);
     const url = ended && (await this.provider.signOutUrl(ended));
     if (url === undefined) return undefined;
     void reply.status(200);
@@ -250,12 +252,13 @@ export class SessionController {
   }
 
   private record(
-    { userId, keyId = adminKeyId, token }: Principal,
-    { ip, id }: FastifyRequest,
+    action: string,
+    status: number,
+    principal: Principal,
+    { ip: address, id: requestId }: FastifyRequest,
   ): Promise<void> {
-    const name = token?.name !== undefined && { keyName: token.name };
-    const by = { userId, keyId, address: ip, requestId: id, reason: null, ...name };
-    return this.audit.write({ ...by, action: 'signIn', target: 'session', project: null, status: 201 });
+    const by = { ...actorOf({ keyId: adminKeyId, ...principal }), address, requestId, reason: null };
+    return this.audit.write({ ...by, action, target: 'session', project: null, status });
   }
 
   private async viewOf(

@@ -11,7 +11,13 @@ import {
   OptionalText,
   Text,
 } from '../../rest/dto.js';
-import { type CallRate, rateSubjects, type Scope, scopes } from '../../contract/principal.js';
+import {
+  type CallRate,
+  type RateSubject,
+  rateSubjects,
+  type Scope,
+  scopes,
+} from '../../contract/principal.js';
 import { CallRateBody, KeyLimits } from '../keys/keys.dto.js';
 import { maxTokenBytes } from './token-checks.js';
 
@@ -50,6 +56,12 @@ export class AccessRule extends PickType(KeyLimits, ['projects', 'tools']) {
       'Calls that each server allows, if this is the first rule that matches. Absent, null: any number',
   })
   readonly rate?: TokenRateBody | null;
+  @OptionalOneOf(rateSubjects, {
+    nullable: true,
+    description:
+      'If this is the first rule that matches, calls spend a budget of each person (`subject`), or of each agent (`client`), with the limits of an investigation. Absent, null: that of their investigation',
+  })
+  readonly budget?: RateSubject | null;
 }
 
 /** The rules in the order in which they are evaluated. */

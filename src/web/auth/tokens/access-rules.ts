@@ -40,10 +40,10 @@ export function evaluateRules(
   });
 }
 
-export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate'>;
+export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate' | 'budget'>;
 
 /**
- * The rights that rules grant. The first rule that matches sets the limits and the rate; rules of the same role and tools add their
+ * The rights that rules grant. The first rule that matches sets the limits, the rate and the budget; rules of the same role and tools add their
  * projects. Another rule adds its role only if its own limits include those, so that no role reaches beyond its limits.
  * @returns undefined if no rule matches
  */
@@ -63,6 +63,7 @@ export function rightsOf(results: readonly EvaluatedRuleView[]): Rights | undefi
     ...(projects && { projects }),
     ...(tools && { tools }),
     ...(first.rate && { rate: first.rate }),
+    ...(first.budget && { budget: first.budget }),
   };
 }
 

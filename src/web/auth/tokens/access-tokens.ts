@@ -128,7 +128,7 @@ export class AccessTokens {
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
     const rules = evaluateRules(this.rules, issuer, claims);
     const found = rightsOf(rules);
-    const { scopes, projects, tools, rate }: Rights = found ?? { scopes: new Set() };
+    const { scopes, ...limits }: Rights = found ?? { scopes: new Set() };
     const subject = String(claims['sub']);
     const token: TokenCaller = {
       expiresAt: 1_000 * Number(claims['exp']),
@@ -143,9 +143,7 @@ export class AccessTokens {
       userId: this.issuers.length > 1 ? `${subject}@${issuer.replace(/^https?:\/\//, '')}` : subject,
       keyId: `${issuer}#${subject}`,
       scopes: effectiveScopes(scopes, claims),
-      ...(projects && { projects }),
-      ...(tools && { tools }),
-      ...(rate && { rate }),
+      ...limits,
       token,
     };
     return { rules, caller };

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { JWTVerifyGetKey } from 'jose';
+import type { createRemoteJWKSet } from 'jose';
 import { isObject } from '../../../base/common/json.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
@@ -26,6 +26,11 @@ const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
 const maxAsking = 32;
 /** An issuer that did not answer is not asked again before this time. */
 const pauseMs = 5_000;
+/** Keys are read again for an unknown one, but not before this time, and at this age for any. */
+const keysStayMs = 30_000;
+const maxKeysMs = 600_000;
+
+type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /** The parts that this server reads; sign-in gives the whole to the OpenID client. */
 export interface Metadata {
@@ -42,7 +47,11 @@ export class TokenIssuer {
   private readonly clients = new Map<string, HttpClient>();
   private readonly keys = new Lasting(() => this.loadKeys());
   private readonly known = new Lasting(() => this.loadMetadata());
-  private lastKeys: unknown;
+  /** Times are those of `performance.now()`. */
+  private keysReadAt = 0;
+  private readKeysAgainAt = 0;
+  /** Present if the keys could not be read the last time. */
+  private keysFailure: Error | undefined;
   private asking = 0;
 
   constructor(
@@ -52,8 +61,16 @@ export class TokenIssuer {
 
   /** @throws an error of jose for a token that this issuer has not signed; UpstreamFailure without its keys */
   async verify(token: string): Promise<Vouched> {
-    const { compactVerify } = await import('jose');
-    const { payload, protectedHeader } = await compactVerify(token, await this.keys.get(), { algorithms });
+    const { compactVerify, errors } = await import('jose');
+    const keys = await this.keys.get();
+    // Known keys wait for nobody.
+    if (performance.now() > this.keysReadAt + maxKeysMs) this.readKeys(keys).catch(() => undefined);
+    const check = () => compactVerify(token, keys, { algorithms });
+    const { payload, protectedHeader } = await check().catch(async (error: unknown) => {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await this.readKeys(keys);
+      return check();
+    });
     return { claims: JSON.parse(Buffer.from(payload).toString()) as Claims, typ: protectedHeader.typ };
   }
 
@@ -98,11 +115,19 @@ export class TokenIssuer {
     });
   }
 
-  private async loadKeys(): Promise<JWTVerifyGetKey> {
+  /** Reads the keys again if it is time. While the issuer is away, one token at a time waits for it. @throws UpstreamFailure */
+  private async readKeys(keys: KeySet): Promise<void> {
+    const isTime = performance.now() >= this.readKeysAgainAt;
+    if (this.keysFailure && (keys.reloading || !isTime)) throw this.keysFailure;
+    if (isTime) await keys.reload();
+  }
+
+  private async loadKeys(): Promise<KeySet> {
     const { createRemoteJWKSet, customFetch } = await import('jose');
     const { jwksUri = (await this.metadata()).jwks_uri } = this.settings;
     const set = createRemoteJWKSet(new URL(String(jwksUri)), {
       [customFetch]: async () => Response.json(await this.keySet(jwksUri)),
+      ...{ cooldownDuration: Infinity, cacheMaxAge: Infinity },
     });
     await set.reload();
     return set;
@@ -111,11 +136,16 @@ export class TokenIssuer {
   private async keySet(uri: unknown): Promise<unknown> {
     try {
       const headers = { accept: 'application/jwk-set+json, application/json' };
-      return (this.lastKeys = await this.ask(uri, { method: 'GET', headers }));
+      const found = await this.ask(uri, { method: 'GET', headers });
+      this.keysFailure = undefined;
+      this.keysReadAt = performance.now();
+      this.readKeysAgainAt = this.keysReadAt + keysStayMs;
+      return found;
     } catch (error) {
       this.logger.warn(`The keys of ${this.settings.issuer} cannot be read: ${messageOf(error)}`);
-      if (this.lastKeys === undefined) throw error;
-      return this.lastKeys;
+      this.keysFailure = error as Error;
+      this.readKeysAgainAt = performance.now() + pauseMs;
+      throw error;
     }
   }
 
