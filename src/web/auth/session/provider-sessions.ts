@@ -24,7 +24,7 @@ import { type Logout, ProviderClient, type ProviderTokens, type SignedIn } from 
 /** Sessions of one person: the oldest ones end. */
 const maxOfOnePerson = 20;
 /** Renewals of a replica at a time: each holds a connection to the database. */
-const maxRenewals = 4;
+const maxRenewals = 2;
 /** A provider that did not answer is not asked again before this time. */
 const pauseMs = 30_000;
 
