@@ -16,7 +16,7 @@ import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
-import type { CustomToolHealthView } from '../http/custom-tools.dto.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -46,6 +46,11 @@ const lastWorkMs = 1_000;
 
 /** Work that a round begins and does not wait for. No kind overlaps itself. */
 type Work = 'loads' | 'imports' | 'tries' | 'checks';
+
+type CheckedColumn = 'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage';
+type ProcessState = 'starting' | 'idle' | 'busy' | 'waiting';
+/** A tool's stored health, and the number of its processes by their state. */
+type ToolCheck = Pick<CustomTool, CheckedColumn> & { readonly processes: Record<ProcessState, number> };
 
 /** A tool's state in a round, and the step to take. */
 interface Plan {
@@ -155,7 +160,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Checks a tool now. @throws Problem `not_found` */
-  async check(name: string): Promise<CustomToolHealthView> {
+  async check(name: string): Promise<ToolCheck> {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
     const { gone } = await this.plan(name, true);
