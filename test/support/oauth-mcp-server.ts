@@ -37,6 +37,10 @@ export class OAuthMcpServer {
   metadata: Record<string, unknown> = {};
   /** In place of the issuer in redirects. */
   wrongIss: string | undefined;
+  /** Error that an exchange gets; `same`: the token that it brings. */
+  exchangeMode: string | undefined;
+  /** Forms of exchanges, with their client. */
+  readonly exchanged: Readonly<Record<string, string>>[] = [];
   readonly seen: string[] = [];
   /** All access and refresh tokens. */
   readonly issued: string[] = [];
@@ -96,7 +100,7 @@ export class OAuthMcpServer {
       });
     if (pathname === '/register') return json(201, { ...(JSON.parse(body) as object), client_id: token() });
     if (pathname === '/authorize') return this.authorize(searchParams, response);
-    if (pathname === '/token') return this.issue(new URLSearchParams(body), json);
+    if (pathname === '/token') return this.issue(new URLSearchParams(body), json, request);
     if (pathname === '/mcp') return this.mcp(request, body, json, response);
     json(404, {});
   }
@@ -111,7 +115,32 @@ export class OAuthMcpServer {
     response.writeHead(302, { location: to.href }).end();
   }
 
-  private issue(form: URLSearchParams, json: (status: number, value: object) => void): void {
+  /** Takes the access token of any issuer in exchange. */
+  private exchange(form: URLSearchParams, json: (status: number, value: object) => void, client = ''): void {
+    this.exchanged.push({
+      ...Object.fromEntries(form),
+      client: Buffer.from(client.slice('Basic '.length), 'base64').toString(),
+    });
+    const subject = form.get('subject_token') ?? '';
+    if (this.exchangeMode === 'same') return json(200, { access_token: subject, token_type: 'Bearer' });
+    if (this.exchangeMode)
+      return json(this.exchangeMode === 'server_error' ? 500 : 400, {
+        error: this.exchangeMode,
+        error_description: `no ${subject}`,
+      });
+    const { sub } = JSON.parse(Buffer.from(subject.split('.')[1] ?? '', 'base64url').toString()) as {
+      sub: string;
+    };
+    this.grant({ person: sub, scope: form.get('scope') ?? 'read', refresh: '', ended: false }, json);
+  }
+
+  private issue(
+    form: URLSearchParams,
+    json: (status: number, value: object) => void,
+    { headers }: IncomingMessage,
+  ): void {
+    if (form.get('grant_type')?.endsWith('token-exchange'))
+      return this.exchange(form, json, headers.authorization);
     const refuse = (): void => json(400, { error: 'invalid_grant', error_description: 'no' });
     if (form.get('grant_type') === 'client_credentials')
       return this.grant({ person: 'the gateway', scope: 'read', refresh: '', ended: false }, json);

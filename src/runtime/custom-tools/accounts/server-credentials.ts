@@ -1,3 +1,5 @@
+import { Refusal } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { type Credential, SignInNeeded, signInNeededCode } from '../../mcp-client/credential.js';
@@ -45,13 +47,26 @@ export class ServerAccounts {
     private readonly server: AccountServer,
   ) {}
 
-  /** @throws Refusal `authorization_required` with a link */
+  ownerOf(caller: Principal): string | undefined {
+    return this.accounts.ownerOf(this.server, caller);
+  }
+
+  isExchanged(caller: Principal): boolean {
+    return this.ownerOf(caller) !== caller.keyId;
+  }
+
+  /** @throws Refusal `authorization_required`, with a link if a sign-in helps */
   async assertSignedIn(caller: Principal): Promise<void> {
-    if (caller.keyId === undefined) throw this.accounts.refusal(this.server, caller);
+    const owner = this.ownerOf(caller);
+    if (owner === undefined) throw this.accounts.refusal(this.server, caller);
     try {
-      await this.accounts.grant(this.server, caller.keyId);
+      await this.accounts.grant(this.server, owner);
     } catch (error) {
-      if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller);
+      if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
+      if (this.isExchanged(caller))
+        throw new Refusal('tool_unavailable', `${this.server.name}: ${messageOf(error)}`, {
+          retryAfterMs: 1_000,
+        });
       // Only the call needs the token: it says why there is none.
     }
   }
@@ -61,7 +76,7 @@ export class ServerAccounts {
     if (!(error instanceof ToolFailure)) return error;
     if (error.code === signInNeededCode) {
       const { scope } = (error.data ?? {}) as { readonly scope?: string };
-      return this.accounts.refusal(this.server, caller, scope);
+      return this.accounts.refusal(this.server, caller, { message: error.message, ...(scope && { scope }) });
     }
     // The session could not begin: its caller may have no account.
     return this.assertSignedIn(caller).then(
