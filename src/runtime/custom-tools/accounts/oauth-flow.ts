@@ -210,16 +210,21 @@ const requestOf = (
 
 /** A token of the server itself, by client credentials. */
 export async function clientToken({ url, env, fetch }: OAuthServer): Promise<Grant> {
-  const { auth, ClientCredentialsProvider } = await library();
+  const { auth, ClientCredentialsProvider, extractWWWAuthenticateParams } = await library();
+  const { resourceMetadataUrl, scope: asked } = extractWWWAuthenticateParams(await challenged(url, fetch));
   const { OAUTH_CLIENT_ID: clientId = '', OAUTH_CLIENT_SECRET: clientSecret = '' } = env;
-  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope } = env;
+  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope = asked } = env;
   const provider = new ClientCredentialsProvider({
     clientId,
     clientSecret,
     ...(expectedIssuer !== undefined && { expectedIssuer }),
     ...(scope !== undefined && { scope }),
   });
-  await auth(provider, { serverUrl: url, fetchFn: fetch });
+  await auth(provider, {
+    serverUrl: url,
+    fetchFn: fetch,
+    ...(resourceMetadataUrl && { resourceMetadataUrl }),
+  });
   const tokens = provider.tokens();
   if (!tokens) throw new Error('Its authorization server issued no token');
   return grantOf(tokens, {});

@@ -91,7 +91,7 @@ export class ServerAccounts {
     return {
       token: async () => (await accounts.grant(server, user)).accessToken,
       next: async (token, answer, tries) => {
-        if (lacksScope(answer)) return this.refuseScope(answer, await accounts.grant(server, user));
+        if (lacksScope(answer)) return this.refuseScope(user, answer, await accounts.grant(server, user));
         if (answer.statusCode !== 401) return undefined;
         if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
         return (await accounts.renewed(server, user, token)).accessToken;
@@ -100,10 +100,10 @@ export class ServerAccounts {
   }
 
   /** A scope that was granted already, and is still not enough, is not asked for again. */
-  private refuseScope(answer: Answer, { scope: held = '' }: Grant): undefined {
+  private refuseScope(user: string, answer: Answer, { scope: held = '' }: Grant): undefined {
     const asked = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
     const own = held.split(' ').filter(Boolean);
     if (asked.every((scope) => own.includes(scope))) return undefined;
-    throw new SignInNeeded('Its server asks for more scopes', [...new Set([...own, ...asked])].join(' '));
+    this.accounts.askForScopes(this.server, user, [...new Set([...own, ...asked])].join(' '));
   }
 }
