@@ -5,6 +5,8 @@ import { violationsOf } from './axe.mjs';
 import { addFilter, byKeys, byMouse, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
+const { OAuthMcpServer } = await import('../support/oauth-mcp-server.ts');
+
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
 
 describe('journeys', () => {
@@ -524,6 +526,38 @@ describe('journeys', () => {
     await until(async () => (await rows.count()) === before + 1, 'the new row');
     await offer.waitFor({ state: 'detached' });
     await visitor.context.close();
+  });
+
+  it('an account at an MCP server is begun, seen, and ended', async () => {
+    const upstream = await OAuthMcpServer.start();
+    const settings = { name: 'tickets', protocol: 'mcp', url: upstream.url, credentials: 'user' };
+    await lab.api('POST', '/api/v1/custom-tools', settings);
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/settings/accounts');
+    const row = page.getByRole('row', { name: /tickets/ });
+    await row.getByText('no account').waitFor();
+    const [signIn] = await Promise.all([
+      visitor.context.waitForEvent('page'),
+      row.getByRole('link', { name: 'Sign in' }).click(),
+    ]);
+    assert.deepEqual(await violationsOf(signIn), []);
+    await signIn.getByRole('link', { name: 'Sign in' }).click();
+    await signIn.getByRole('heading', { name: 'Signed in' }).waitFor();
+    await signIn.close();
+    await row.getByText('active').waitFor();
+    assert.deepEqual(await violationsOf(page), []);
+    await row.getByRole('button', { name: 'End' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('are refused until you sign in again').waitFor();
+    await dialog.getByRole('button', { name: 'End account' }).click();
+    await row.getByText('no account').waitFor();
+    const { body } = await lab.api('POST', '/api/v1/tools/tickets__whoami/execute', { input: {} });
+    assert.equal(body.code, 'authorization_required');
+    await lab.api('DELETE', '/api/v1/custom-tools/tickets');
+    await visitor.context.close();
+    await upstream.stop();
   });
 
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {

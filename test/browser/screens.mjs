@@ -110,6 +110,11 @@ export const screens = ({ execution, experiment }) => [
     fresh: 'No API keys yet',
     refused: 'with an API key that lacks this scope',
   },
+  {
+    path: '/settings/accounts',
+    full: 'These are the accounts of',
+    fresh: 'No MCP server wants an account',
+  },
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
   {
     path: '/settings/audit',

@@ -1,3 +1,4 @@
+import { DataSource } from 'typeorm';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { OAuthMcpServer } from '../support/oauth-mcp-server.js';
@@ -374,4 +375,44 @@ it.each([
 ])('refuses %s', async (_what, settings, pointer) => {
   const { body } = await register('wrong', settings).expect(400);
   expect(body.errors[0].pointer).toBe(pointer);
+});
+
+it('offers a second sign-in to an account whose scopes do not list the tools', async () => {
+  upstream.listScope = 'list';
+  await register('scoped', { credentials: 'user' }).expect(201);
+  upstream.person = 'alice';
+  const [account] = (await accountsOf('alice')).filter(({ server }: Json) => server === 'scoped');
+  const first = await (await new SmallBrowser().signIn(account.signInUrl)).text();
+  expect(first).toContain('Its tools could not be listed');
+  expect(first).toContain('with read list.');
+  const [, again = ''] = /href="([^"]*)"/.exec(first) ?? [];
+  const second = await (await new SmallBrowser().signIn(again.replaceAll('&#38;', '&'))).text();
+  expect(second).not.toContain('href');
+  expect(said(await call('alice', 'scoped__whoami').expect(200))).toBe('alice');
+  upstream.listScope = undefined;
+});
+
+it.each(['shared', 'user'])(
+  'finds the metadata of a %s server where its challenge says',
+  async (credentials) => {
+    upstream.metadataPath = `/of-its-own/${credentials}`;
+    const name = `moved-${credentials}`;
+    await register(name, { credentials, env: client() }).expect(201);
+    if (credentials === 'user') {
+      const [account] = (await accountsOf('alice')).filter(({ server }: Json) => server === name);
+      expect((await new SmallBrowser().signIn(account.signInUrl)).status).toBe(200);
+    }
+    expect(said(await call('alice', `${name}__whoami`).expect(200))).toBe(
+      credentials === 'user' ? 'alice' : 'the gateway',
+    );
+  },
+);
+
+it('deletes the accounts of a key that is revoked', async () => {
+  await signIn('bob');
+  const id = /^Bearer tk_([0-9a-f]+)_/.exec(key['bob']?.authorization ?? '')?.[1];
+  const stored = () => tk.app.get(DataSource).query('SELECT user_id FROM accounts WHERE user_id = $1', [id]);
+  expect((await stored()).length).toBeGreaterThan(0);
+  await tk.http.delete(`/api/v1/keys/${id}`).expect(204);
+  expect(await stored()).toEqual([]);
 });

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { DataSource } from 'typeorm';
+import { Accounts } from '../../src/runtime/custom-tools/accounts/accounts.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 
@@ -373,5 +375,34 @@ describe('a session whose claims are old', () => {
     const rows = await tk.db.dataSource.query("SELECT renew_at FROM console_sessions WHERE subject = 'jan'");
     expect(rows).toEqual([{ renew_at: null }]);
     expect(await statusOf(cookie)).toBe(200);
+  });
+});
+
+describe('a link by which a person signs in to an MCP server', () => {
+  let link: string;
+  beforeAll(async () => {
+    const settings = { protocol: 'mcp', url: 'http://127.0.0.1:1/mcp', credentials: 'user' };
+    await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'tickets', ...settings })
+      .expect(201);
+    const [row] = await tk.app.get(DataSource).query(`SELECT id FROM custom_tools WHERE name = 'tickets'`);
+    const of = { server: row.id, user: `${issuer}#alice`, userName: 'alice' };
+    link = tk.app.get(Accounts, { strict: false }).linkFor(of).replace('https://tools.example', '');
+  });
+  const open = (path: string, cookie = '') => tk.anonymous.get(path).set({ cookie });
+
+  it('leads to the console and back if this browser has no session', async () => {
+    const { headers } = await open(link).expect(302);
+    const to = new URL(headers['location'] ?? '');
+    expect(to.origin + to.pathname).toBe('https://tools.example/console/settings/accounts');
+    expect(`/accounts/sign-in?link=${to.searchParams.get('link')}`).toBe(link);
+    await open(link.replace('?', '/go?state=x&')).expect(403);
+  });
+
+  it('is for this person alone', async () => {
+    await open(link, await signIn({ sub: 'bob' })).expect(403);
+    const { text: page } = await open(link, await signIn()).expect(200);
+    expect(page).toContain('Go on only if you are alice');
   });
 });

@@ -12,7 +12,8 @@ import { agentAt } from './agent.mjs';
 import { freePort } from './free-port.mjs';
 import { startKeycloak, until } from './keycloak-server.mjs';
 import { redirectUri } from './provider.mjs';
-import { makeRealm, submitForm } from './realm.mjs';
+import { audienceMapper, makeRealm, submitForm } from './realm.mjs';
+import { startTokenServer } from './token-mcp-server.mjs';
 
 // real: Keycloak, the official MCP client, the client's metadata document over https, the built server; mock: nothing
 
@@ -161,6 +162,54 @@ describe('Keycloak', () => {
     const { access_token: token } = await acme.tokensOf('openid tools:call', 'short');
     assert.equal(await status(token), 200);
     await until('the end of the token', async () => (await status(token)) === 401, 15);
+  });
+
+  it('its tokens are exchanged for those of an MCP server', async () => {
+    const confidential = (clientId, more) => ({
+      ...{ clientId, publicClient: false, secret: `secret-of-${clientId}`, standardFlowEnabled: false },
+      ...more,
+    });
+    const attributes = { 'standard.token.exchange.enabled': 'true' };
+    const protocolMappers = [
+      {
+        ...audienceMapper(),
+        config: { 'included.client.audience': 'tickets', 'access.token.claim': 'true' },
+      },
+    ];
+    await keycloak.admin(`/${realm}/clients`, 'POST', confidential('tickets'));
+    await keycloak.admin(
+      `/${realm}/clients`,
+      'POST',
+      confidential('gateway', { attributes, protocolMappers }),
+    );
+    const endpoints = `${acme.issuer}/protocol/openid-connect`;
+    const upstream = await startTokenServer(`${endpoints}/certs`, () => 'tickets');
+    try {
+      const { access_token: token } = await acme.tokensOf('openid everybody');
+      const post = async (path, body) => {
+        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+        const request = { method: 'POST', headers, body: JSON.stringify(body) };
+        const answer = await fetch(`${server.url}/api/v1/${path}`, request);
+        return [answer.status, await answer.json()];
+      };
+      const env = {
+        ...{
+          OAUTH_CLIENT_ID: 'gateway',
+          OAUTH_CLIENT_SECRET: 'secret-of-gateway',
+          OAUTH_ISSUER: acme.issuer,
+        },
+        ...{ OAUTH_EXCHANGE_URL: `${endpoints}/token`, OAUTH_AUDIENCE: 'tickets' },
+      };
+      const settings = { name: 'tickets', protocol: 'mcp', url: upstream.url, credentials: 'user', env };
+      const [registered, { warnings }] = await post('custom-tools', settings);
+      assert.deepEqual([registered, warnings], [201, undefined]);
+      const [called, { result }] = await post('tools/tickets__whoami/execute', { input: {} });
+      assert.equal(called, 200);
+      assert.match(result.content[0].text, /^[\w-]{36} through gateway$/);
+      assert.equal(upstream.shown.includes(token), false);
+    } finally {
+      upstream.stop();
+    }
   });
 
   it('answers when it is asked about a token', async () => {

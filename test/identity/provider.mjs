@@ -25,8 +25,16 @@ const machine = (id, more) => ({
 /**
  * An oidc-provider with one person, alice, who signs in and consents to all that she is asked.
  * @param formats each resource with the format of its tokens: `jwt` or `opaque`
+ * @param extend adds to the provider before it is used
  */
-export async function startProvider({ formats = {}, clients = [], features = {}, port = 0, ...more } = {}) {
+export async function startProvider({
+  formats = {},
+  clients = [],
+  features = {},
+  port = 0,
+  extend,
+  ...more
+} = {}) {
   const listener = createServer();
   await once(listener.listen(port, '127.0.0.1'), 'listening');
   const issuer = `http://127.0.0.1:${listener.address().port}`;
@@ -68,6 +76,7 @@ export async function startProvider({ formats = {}, clients = [], features = {},
     },
     ...more,
   });
+  extend?.(provider);
   const answer = provider.callback();
   listener.on('request', (request, response) => {
     if (request.url.startsWith('/interaction/')) void interact(request, response);

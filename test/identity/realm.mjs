@@ -8,15 +8,15 @@ const scopeFor = (name, audience, mappers = []) => ({
   name,
   protocol: 'openid-connect',
   attributes: { 'include.in.token.scope': 'true' },
-  protocolMappers: [
-    {
-      name: 'audience',
-      protocol: 'openid-connect',
-      protocolMapper: 'oidc-audience-mapper',
-      config: { 'included.custom.audience': audience, 'access.token.claim': 'true' },
-    },
-    ...mappers,
-  ],
+  protocolMappers: [audienceMapper(audience), ...mappers],
+});
+
+/** Puts a client into the audience of tokens. */
+export const audienceMapper = (client) => ({
+  name: `audience ${client}`,
+  protocol: 'openid-connect',
+  protocolMapper: 'oidc-audience-mapper',
+  config: { 'included.custom.audience': client, 'access.token.claim': 'true' },
 });
 
 /** Clients that register themselves with a scope get the mappers of that scope alone. */
@@ -97,7 +97,7 @@ export async function makeRealm({ url, admin }, realm, audience) {
   });
   const scopes = [
     scopeFor('tools:call', audience, [rolesMapper]),
-    scopeFor('everybody', audience),
+    scopeFor('everybody', audience, [audienceMapper('gateway')]),
     scopeFor('other', 'https://other.example/mcp'),
   ];
   for (const scope of scopes) {

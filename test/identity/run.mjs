@@ -7,7 +7,7 @@ import '../support/typescript.mjs';
 import { execFileSync } from 'node:child_process';
 import { stopAll } from '../platforms/platform-server.mjs';
 
-const suites = ['tokens', 'agents', 'facade', 'console', 'away', 'keycloak'];
+const suites = ['tokens', 'agents', 'facade', 'console', 'exchange', 'away', 'keycloak'];
 const asked = process.argv.slice(2);
 process.chdir(import.meta.dirname);
 const npm = process.env.npm_execpath;

@@ -37,6 +37,14 @@ export class OAuthMcpServer {
   metadata: Record<string, unknown> = {};
   /** In place of the issuer in redirects. */
   wrongIss: string | undefined;
+  /** Path of the metadata that its challenge names. */
+  metadataPath = '/.well-known/oauth-protected-resource/mcp';
+  /** Scope without which it lists no tools. */
+  listScope: string | undefined;
+  /** Error that an exchange gets; `same`: the token that it brings. */
+  exchangeMode: string | undefined;
+  /** Forms of exchanges, with their client. */
+  readonly exchanged: Readonly<Record<string, string>>[] = [];
   readonly seen: string[] = [];
   /** All access and refresh tokens. */
   readonly issued: string[] = [];
@@ -81,7 +89,7 @@ export class OAuthMcpServer {
     this.seen.push(
       `${request.method} ${pathname} ${request.headers.authorization ?? 'without a token'} ${/"method":"[^"]*/.exec(body)?.[0]}`,
     );
-    if (pathname === '/.well-known/oauth-protected-resource/mcp')
+    if (pathname === this.metadataPath)
       return json(200, { resource: this.url, authorization_servers: [issuer] });
     if (pathname === '/.well-known/oauth-authorization-server')
       return json(200, {
@@ -96,7 +104,7 @@ export class OAuthMcpServer {
       });
     if (pathname === '/register') return json(201, { ...(JSON.parse(body) as object), client_id: token() });
     if (pathname === '/authorize') return this.authorize(searchParams, response);
-    if (pathname === '/token') return this.issue(new URLSearchParams(body), json);
+    if (pathname === '/token') return this.issue(new URLSearchParams(body), json, request);
     if (pathname === '/mcp') return this.mcp(request, body, json, response);
     json(404, {});
   }
@@ -111,7 +119,32 @@ export class OAuthMcpServer {
     response.writeHead(302, { location: to.href }).end();
   }
 
-  private issue(form: URLSearchParams, json: (status: number, value: object) => void): void {
+  /** Takes the access token of any issuer in exchange. */
+  private exchange(form: URLSearchParams, json: (status: number, value: object) => void, client = ''): void {
+    this.exchanged.push({
+      ...Object.fromEntries(form),
+      client: Buffer.from(client.slice('Basic '.length), 'base64').toString(),
+    });
+    const subject = form.get('subject_token') ?? '';
+    if (this.exchangeMode === 'same') return json(200, { access_token: subject, token_type: 'Bearer' });
+    if (this.exchangeMode)
+      return json(this.exchangeMode === 'server_error' ? 500 : 400, {
+        error: this.exchangeMode,
+        error_description: `no ${subject}`,
+      });
+    const { sub } = JSON.parse(Buffer.from(subject.split('.')[1] ?? '', 'base64url').toString()) as {
+      sub: string;
+    };
+    this.grant({ person: sub, scope: form.get('scope') ?? 'read', refresh: '', ended: false }, json);
+  }
+
+  private issue(
+    form: URLSearchParams,
+    json: (status: number, value: object) => void,
+    { headers }: IncomingMessage,
+  ): void {
+    if (form.get('grant_type')?.endsWith('token-exchange'))
+      return this.exchange(form, json, headers.authorization);
     const refuse = (): void => json(400, { error: 'invalid_grant', error_description: 'no' });
     if (form.get('grant_type') === 'client_credentials')
       return this.grant({ person: 'the gateway', scope: 'read', refresh: '', ended: false }, json);
@@ -166,7 +199,7 @@ export class OAuthMcpServer {
   ): void {
     const shown = request.headers.authorization?.slice(7) ?? '';
     const { family, until } = this.access.get(shown) ?? { until: 0 };
-    const metadata = `resource_metadata="${this.site.url}/.well-known/oauth-protected-resource/mcp"`;
+    const metadata = `resource_metadata="${this.site.url}${this.metadataPath}"`;
     const { id, method, params } = JSON.parse(body || '{}') as Partial<Message>;
     const result = (value: object): void => json(200, { jsonrpc: '2.0', id, result: value });
     // As some servers do, it answers this without a token.
@@ -181,11 +214,12 @@ export class OAuthMcpServer {
     if (request.method !== 'POST') return json(405, {});
     if (id === undefined) return void response.writeHead(202).end();
     const name = params?.name;
-    if (name === 'admin' && !family.scope.split(' ').includes('admin'))
+    const needed = method === 'tools/list' ? this.listScope : name === 'admin' ? 'admin' : undefined;
+    if (needed && !family.scope.split(' ').includes(needed))
       return json(
         403,
         {},
-        { 'www-authenticate': `Bearer error="insufficient_scope", scope="admin", ${metadata}` },
+        { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed}", ${metadata}` },
       );
     if (method === 'tools/list')
       return result({

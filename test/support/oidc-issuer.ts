@@ -27,8 +27,14 @@ interface FixedAnswer {
   readonly body?: string;
 }
 
-/** A small OpenID provider without users: metadata, keys, introspection, and tokens as a test asks for them. */
-export async function startIssuer(changes: Readonly<Record<string, string>> = {}) {
+/**
+ * A small OpenID provider without users: metadata, keys, introspection, and tokens as a test asks for them.
+ * @param tokens where `/token` is answered, none by default
+ */
+export async function startIssuer(
+  changes: Readonly<Record<string, string>> = {},
+  tokens: () => string = () => '',
+) {
   let pair = await newPair();
   const foreign = await newPair();
   /** Paths that were asked for, in order. */
@@ -58,6 +64,16 @@ export async function startIssuer(changes: Readonly<Record<string, string>> = {}
     const fixed = answers.get(request.url ?? '');
     if (fixed) {
       response.writeHead(fixed.status ?? 200, fixed.headers).end(fixed.body);
+      return;
+    }
+    if (request.url === '/token' && tokens() !== '') {
+      const { authorization = '', 'content-type': type = '' } = request.headers;
+      const forwarded = text(request).then((body) =>
+        fetch(tokens(), { method: 'POST', body, headers: { authorization, 'content-type': type } }),
+      );
+      void forwarded.then(async (answer) =>
+        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text()),
+      );
       return;
     }
     void answerOf(request).then((answer) => {

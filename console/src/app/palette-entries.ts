@@ -17,6 +17,7 @@ const places: readonly Entry[] = [
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },
   { name: 'API keys', kind: 'Screen', to: '/settings/keys' },
+  { name: 'Accounts at MCP servers', kind: 'Screen', to: '/settings/accounts' },
   { name: 'Audit', kind: 'Screen', to: '/settings/audit' },
   { name: 'About this server, theme', kind: 'Screen', to: '/settings/about' },
   { name: 'Make an API key', kind: 'Do', to: '/settings/keys?make=true' },

@@ -232,6 +232,13 @@ const keys = createRoute({
   validateSearch: searches.keysSearch,
   component: lazyRouteComponent(() => import('./settings-screens.js'), 'KeysTab'),
 });
+const accounts = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/accounts',
+  staticData: { title: 'Accounts', scope: 'tools:call' },
+  validateSearch: searchParams({ link: text }),
+  component: lazyRouteComponent(() => import('./settings-screens.js'), 'AccountsTab'),
+});
 const audit = createRoute({
   getParentRoute: () => serverSettings,
   path: '/audit',
@@ -274,7 +281,7 @@ const tree = root.addChildren([
     connect,
     events,
     fleet,
-    serverSettings.addChildren([settingsHome, keys, audit, about]),
+    serverSettings.addChildren([settingsHome, keys, accounts, audit, about]),
     nowhere,
   ]),
 ]);

@@ -37,6 +37,30 @@ export interface TokenCaller {
   readonly granted: readonly Scope[];
   /** Present if no access rule matches: the claims that rules look at. */
   readonly unmatched?: string;
+  /** Absent in a session of the console, and in a call that was stored. */
+  readonly text?: TokenText;
+}
+
+/** The text of an access token, which JSON, copies and logs of its caller leave out. */
+export class TokenText {
+  readonly #text: string;
+
+  /** @param id its SHA-256 */
+  constructor(
+    text: string,
+    readonly id: string,
+  ) {
+    this.#text = text;
+  }
+
+  /** To exchange it: it is sent nowhere else. */
+  reveal(): string {
+    return this.#text;
+  }
+
+  toJSON(): undefined {
+    return undefined;
+  }
 }
 
 /** Tools that were chosen, as they are now. */

@@ -10,6 +10,7 @@ export const SettingsFrame = (): ReactNode => (
       <Link to="/settings/keys" activeOptions={{ includeSearch: false }}>
         API keys
       </Link>
+      <Link to="/settings/accounts">Accounts</Link>
       <Link to="/settings/audit" activeOptions={{ includeSearch: false }}>
         Audit
       </Link>

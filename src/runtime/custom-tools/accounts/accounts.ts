@@ -11,8 +11,9 @@ import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
 import { TableFollower } from '../../../base/database/table-follower.js';
 import { portOf } from '../../../base/outbound/addresses.js';
 import { SignInNeeded } from '../../mcp-client/credential.js';
+import type { Principal, TokenText } from '../../../web/contract/principal.js';
 import { EnvCipher, type StoredEnv } from '../../secrets/env-cipher.js';
-import { type Grant, GrantEnded, type OAuthServer, refreshed } from './oauth-flow.js';
+import { exchanged, type Grant, GrantEnded, type OAuthServer, refreshed } from './oauth-flow.js';
 
 /** The server of an account. */
 export interface AccountServer extends OAuthServer {
@@ -61,6 +62,10 @@ const boxId = (server: string, user: string): string => `account ${server} ${use
 @Injectable()
 export class Accounts implements OnApplicationBootstrap {
   private readonly cached = new LRUCache<string, Grant>({ max: maxCached });
+  /** Access tokens of callers that are exchanged, by the owner of what is got for them, until they end. */
+  private readonly subjects = new LRUCache<string, TokenText>({ max: maxCached });
+  /** Scopes that servers asked for and accounts lack. */
+  private readonly missing = new LRUCache<string, string>({ max: maxCached });
   private readonly flights = new SingleFlight<Grant>();
   private readonly refreshing = bulkhead(maxRefreshes, maxCached);
   private readonly links: SealedValues;
@@ -88,12 +93,35 @@ export class Accounts implements OnApplicationBootstrap {
     return this.config.server.publicUrl ?? `http://127.0.0.1:${this.ownPort()}`;
   }
 
+  /**
+   * The owner of the account and of the sessions by which a caller is served. Each access token that is exchanged is one:
+   * no agent of a person uses what another one was given.
+   */
+  ownerOf({ env }: OAuthServer, { keyId, token }: Principal): string | undefined {
+    if (!token?.text || env['OAUTH_EXCHANGE_URL'] === undefined) return keyId;
+    const owner = `${keyId} ${token.text.id}`;
+    const ttl = Math.max(1, token.expiresAt - Date.now());
+    if (!this.subjects.has(owner)) this.subjects.set(owner, token.text, { ttl });
+    return owner;
+  }
+
   /** @returns at once while the token in memory is good @throws SignInNeeded */
   grant(server: AccountServer, user: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
     if (known && !isDue(known)) return known;
     return this.flights.join(key, () => this.load(server, user));
+  }
+
+  /** @returns the scopes that the server asks for, after an account was not enough; with the account's own */
+  scopesMissing(server: AccountServer, user: string): string | undefined {
+    return this.missing.get(keyOf(server, user));
+  }
+
+  /** @throws SignInNeeded */
+  askForScopes(server: AccountServer, user: string, scopes: string): never {
+    this.missing.set(keyOf(server, user), scopes);
+    throw new SignInNeeded('Its server asks for more scopes', scopes);
   }
 
   /** Another grant than that of a token that was refused. @throws SignInNeeded */
@@ -114,6 +142,7 @@ export class Accounts implements OnApplicationBootstrap {
       [id, user, url.href, grant.scope ?? null, this.sealed(id, user, grant)],
     );
     this.cached.delete(keyOf(server, user));
+    this.missing.delete(keyOf(server, user));
   }
 
   /** Servers that need an account, with that of one caller. */
@@ -152,27 +181,48 @@ export class Accounts implements OnApplicationBootstrap {
   }
 
   /** @returns the refusal of a call whose caller must sign in first */
-  refusal({ id, name }: AccountServer, caller: { keyId?: string; userId: string }, scope?: string): Refusal {
+  refusal(server: AccountServer, caller: Principal, { message, scope }: Partial<SignInNeeded> = {}): Refusal {
+    const { id, name, env } = server;
     const { keyId: user, userId: userName } = caller;
-    if (user === undefined)
-      return new Refusal(
-        'authorization_required',
-        `${name} is called with an account of each caller: send a key`,
-      );
+    const needed = (detail: string, details = {}): Refusal =>
+      new Refusal('authorization_required', `${name} ${detail}`, details);
+    if (user === undefined) return needed('is called with an account of each caller: send a key');
+    if (this.ownerOf(server, caller) !== user)
+      return needed(`is called with a token in exchange for that of its caller. ${message}`);
     const signInUrl = this.linkFor({ server: id, user, userName, scope });
-    const detail = `${name} is called with an account of each caller: open ${signInUrl} within 10 minutes and sign in, then call again`;
-    return new Refusal('authorization_required', detail, { signInUrl });
+    const way =
+      env['OAUTH_EXCHANGE_URL'] === undefined
+        ? 'is called with an account of each caller:'
+        : 'takes an access token in exchange, and this call has none (asynchronous calls do not store theirs): call it with one, or';
+    return needed(`${way} open ${signInUrl} within 10 minutes and sign in, then call again`, { signInUrl });
   }
 
   private async load(server: AccountServer, user: string): Promise<Grant> {
+    const subject = this.subjects.get(user);
+    if (subject) return this.exchange(server, user, subject);
     const grant = (await this.read(this.dataSource.manager, server, user)).grant;
     if (isDue(grant)) return this.renew(server, user, grant.accessToken);
     this.cached.set(keyOf(server, user), grant);
     return grant;
   }
 
+  private async exchange(server: AccountServer, user: string, subject: TokenText): Promise<Grant> {
+    // Who registers tools must not collect the tokens of their callers: each is sent to its own issuer alone.
+    const { origin } = new URL(user);
+    if (URL.parse(server.env['OAUTH_EXCHANGE_URL'] ?? '')?.origin !== origin)
+      throw new SignInNeeded(`Access tokens of ${origin} are exchanged at no other OAUTH_EXCHANGE_URL`);
+    const grant = await exchanged(server, subject.reveal()).catch((error: unknown) => {
+      throw error instanceof GrantEnded ? new SignInNeeded(error.message) : error;
+    });
+    const ttl = Math.max(1, this.subjects.getRemainingTTL(user));
+    this.cached.set(keyOf(server, user), grant, { ttl });
+    return grant;
+  }
+
   /** One replica refreshes at a time. Those that waited for it find the new tokens in the row. */
   private async renew(server: AccountServer, user: string, tried: string): Promise<Grant> {
+    const subject = this.subjects.get(user);
+    if (subject) return this.exchange(server, user, subject);
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`;
     const work = async (sql: EntityManager): Promise<Grant | GrantEnded> => {
       await sql.query(lock, [boxId(server.id, user)]);

@@ -4,13 +4,14 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
+import { messageOf } from '../../../base/common/message-of.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import type { outboundFetch } from './outbound-fetch.js';
 
 /** An MCP server, and the client by which it is signed in to. */
 export interface OAuthServer {
   readonly url: URL;
-  /** Opened: `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET`, `OAUTH_ISSUER` and `OAUTH_SCOPE` are read. */
+  /** Opened: its variables `OAUTH_…` are read. */
   readonly env: PlainEnv;
   readonly fetch: ReturnType<typeof outboundFetch>;
 }
@@ -209,17 +210,63 @@ const requestOf = (
 
 /** A token of the server itself, by client credentials. */
 export async function clientToken({ url, env, fetch }: OAuthServer): Promise<Grant> {
-  const { auth, ClientCredentialsProvider } = await library();
+  const { auth, ClientCredentialsProvider, extractWWWAuthenticateParams } = await library();
+  const { resourceMetadataUrl, scope: asked } = extractWWWAuthenticateParams(await challenged(url, fetch));
   const { OAUTH_CLIENT_ID: clientId = '', OAUTH_CLIENT_SECRET: clientSecret = '' } = env;
-  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope } = env;
+  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope = asked } = env;
   const provider = new ClientCredentialsProvider({
     clientId,
     clientSecret,
     ...(expectedIssuer !== undefined && { expectedIssuer }),
     ...(scope !== undefined && { scope }),
   });
-  await auth(provider, { serverUrl: url, fetchFn: fetch });
+  await auth(provider, {
+    serverUrl: url,
+    fetchFn: fetch,
+    ...(resourceMetadataUrl && { resourceMetadataUrl }),
+  });
   const tokens = provider.tokens();
   if (!tokens) throw new Error('Its authorization server issued no token');
   return grantOf(tokens, {});
+}
+
+const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const accessToken = 'urn:ietf:params:oauth:token-type:access_token';
+/** Faults of the authorization server, which say nothing about the token. */
+const serverFaults = ['server_error', 'temporarily_unavailable', 'too_many_requests'];
+
+/**
+ * A token for the server in exchange for that of its caller (RFC 8693).
+ * @throws GrantEnded if it is refused; another error if the authorization server did not answer
+ */
+export async function exchanged({ url, env, fetch }: OAuthServer, subject: string): Promise<Grant> {
+  const { fetchToken, OAuthError } = await library();
+  const { OAUTH_EXCHANGE_URL: endpoint = '', OAUTH_ISSUER: issuer = endpoint } = env;
+  const { OAUTH_AUDIENCE: audience, OAUTH_SCOPE: scope } = env;
+  const form = {
+    grant_type: exchangeGrant,
+    subject_token: subject,
+    subject_token_type: accessToken,
+    ...(audience === undefined ? { resource: url.href } : { audience }),
+    ...(scope !== undefined && { scope }),
+  };
+  const prepareTokenRequest = () => new URLSearchParams(form);
+  const provider = Object.assign(new Provider(env, '', { state: '' }), { prepareTokenRequest });
+  const metadata = {
+    ...{ issuer, token_endpoint: endpoint, authorization_endpoint: endpoint },
+    response_types_supported: [],
+  };
+  try {
+    const tokens = await fetchToken(provider, issuer, { metadata, fetchFn: fetch });
+    if (tokens.access_token === subject) throw new GrantEnded('it was given back as it is');
+    return grantOf(tokens, {});
+  } catch (error) {
+    const isRefused = error instanceof OAuthError && !serverFaults.includes(error.code);
+    const why = `${isRefused ? `${error.code}: ` : ''}${messageOf(error)}`.replaceAll(
+      subject,
+      '[access token]',
+    );
+    const Kind = isRefused || error instanceof GrantEnded ? GrantEnded : Error;
+    throw new Kind(`The access token of this call was not exchanged: ${why}`);
+  }
 }

@@ -1,3 +1,5 @@
+import { Refusal } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { type Credential, SignInNeeded, signInNeededCode } from '../../mcp-client/credential.js';
@@ -45,13 +47,26 @@ export class ServerAccounts {
     private readonly server: AccountServer,
   ) {}
 
-  /** @throws Refusal `authorization_required` with a link */
+  ownerOf(caller: Principal): string | undefined {
+    return this.accounts.ownerOf(this.server, caller);
+  }
+
+  isExchanged(caller: Principal): boolean {
+    return this.ownerOf(caller) !== caller.keyId;
+  }
+
+  /** @throws Refusal `authorization_required`, with a link if a sign-in helps */
   async assertSignedIn(caller: Principal): Promise<void> {
-    if (caller.keyId === undefined) throw this.accounts.refusal(this.server, caller);
+    const owner = this.ownerOf(caller);
+    if (owner === undefined) throw this.accounts.refusal(this.server, caller);
     try {
-      await this.accounts.grant(this.server, caller.keyId);
+      await this.accounts.grant(this.server, owner);
     } catch (error) {
-      if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller);
+      if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
+      if (this.isExchanged(caller))
+        throw new Refusal('tool_unavailable', `${this.server.name}: ${messageOf(error)}`, {
+          retryAfterMs: 1_000,
+        });
       // Only the call needs the token: it says why there is none.
     }
   }
@@ -61,7 +76,7 @@ export class ServerAccounts {
     if (!(error instanceof ToolFailure)) return error;
     if (error.code === signInNeededCode) {
       const { scope } = (error.data ?? {}) as { readonly scope?: string };
-      return this.accounts.refusal(this.server, caller, scope);
+      return this.accounts.refusal(this.server, caller, { message: error.message, ...(scope && { scope }) });
     }
     // The session could not begin: its caller may have no account.
     return this.assertSignedIn(caller).then(
@@ -76,7 +91,7 @@ export class ServerAccounts {
     return {
       token: async () => (await accounts.grant(server, user)).accessToken,
       next: async (token, answer, tries) => {
-        if (lacksScope(answer)) return this.refuseScope(answer, await accounts.grant(server, user));
+        if (lacksScope(answer)) return this.refuseScope(user, answer, await accounts.grant(server, user));
         if (answer.statusCode !== 401) return undefined;
         if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
         return (await accounts.renewed(server, user, token)).accessToken;
@@ -85,10 +100,10 @@ export class ServerAccounts {
   }
 
   /** A scope that was granted already, and is still not enough, is not asked for again. */
-  private refuseScope(answer: Answer, { scope: held = '' }: Grant): undefined {
+  private refuseScope(user: string, answer: Answer, { scope: held = '' }: Grant): undefined {
     const asked = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
     const own = held.split(' ').filter(Boolean);
     if (asked.every((scope) => own.includes(scope))) return undefined;
-    throw new SignInNeeded('Its server asks for more scopes', [...new Set([...own, ...asked])].join(' '));
+    this.accounts.askForScopes(this.server, user, [...new Set([...own, ...asked])].join(' '));
   }
 }

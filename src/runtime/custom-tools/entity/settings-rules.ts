@@ -46,9 +46,19 @@ function checkCredentials({ credentials, url, env, headers, cacheTtlMs }: Custom
     throw wrong('/headers/Authorization', `must be left out with credentials "${credentials}"`);
   if (credentials === 'user' && cacheTtlMs)
     throw wrong('/cacheTtlMs', 'must be left out: callers with accounts of their own share no results');
-  const needed = credentials === 'shared' ? ['OAUTH_CLIENT_ID', 'OAUTH_CLIENT_SECRET'] : [];
+  const exchanges = Object.hasOwn(env, 'OAUTH_EXCHANGE_URL');
+  if (exchanges && credentials === 'shared')
+    throw wrong('/env', 'must hold OAUTH_EXCHANGE_URL only with credentials "user"');
+  const needed = {
+    shared: ['OAUTH_CLIENT_ID', 'OAUTH_CLIENT_SECRET'],
+    user: exchanges ? ['OAUTH_CLIENT_ID'] : [],
+  }[credentials];
   const missing = needed.find((name) => !Object.hasOwn(env, name));
-  if (missing) throw wrong('/env', `must hold ${missing} with credentials "shared"`);
+  if (missing)
+    throw wrong(
+      '/env',
+      `must hold ${missing} with ${exchanges ? 'OAUTH_EXCHANGE_URL' : 'credentials "shared"'}`,
+    );
   if (Object.hasOwn(env, 'OAUTH_CLIENT_SECRET') && !Object.hasOwn(env, 'OAUTH_ISSUER'))
     throw wrong(
       '/env',

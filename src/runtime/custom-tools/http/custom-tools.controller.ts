@@ -20,6 +20,7 @@ import {
 } from './custom-tools.dto.js';
 import { type CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
+import { FirstListing } from '../manager/first-listing.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { type ExecuteAnswer, ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
@@ -39,6 +40,7 @@ export class CustomToolsController {
     private readonly running: RunningTools,
     private readonly states: ToolStates,
     private readonly replicas: Replicas,
+    private readonly first: FirstListing,
   ) {}
 
   @Get()
@@ -72,9 +74,10 @@ export class CustomToolsController {
   @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
   async registerCustomTool(
     @Body() body: CustomToolCreate,
-    @CurrentPrincipal() { userId }: Principal,
+    @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
-    return this.saved(await this.manager.store({ create: body }, { source: 'register', by: userId }));
+    const origin = { source: 'register', by: author.userId } as const;
+    return this.saved(await this.manager.store({ create: body }, origin), author);
   }
 
   @Get(':name')
@@ -101,9 +104,10 @@ export class CustomToolsController {
   async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
-    @CurrentPrincipal() { userId }: Principal,
+    @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
-    return this.saved(await this.manager.store({ name, changes: body }, { source: 'patch', by: userId }));
+    const origin = { source: 'patch', by: author.userId } as const;
+    return this.saved(await this.manager.store({ name, changes: body }, origin), author);
   }
 
   @Delete(':name')
@@ -184,7 +188,8 @@ export class CustomToolsController {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
   }
 
-  private async saved(tool: SavedTool): Promise<CustomToolView> {
+  private async saved(stored: SavedTool, author: Principal): Promise<CustomToolView> {
+    const tool = await this.first.byItsAuthor(stored, author);
     const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
     return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
   }

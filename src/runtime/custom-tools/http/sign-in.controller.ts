@@ -1,4 +1,4 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res, UseFilters } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash, randomBytes } from 'node:crypto';
@@ -7,7 +7,8 @@ import { messageOf } from '../../../base/common/message-of.js';
 import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
 import { Public } from '../../../web/auth/scopes.decorator.js';
 import { cookiesIn, Sessions } from '../../../web/auth/sessions.js';
-import { escaped, sendPage } from '../../../web/rest/html.js';
+import { AccessTokens } from '../../../web/auth/tokens/access-tokens.js';
+import { escaped, ProblemPage, sendPage } from '../../../web/rest/html.js';
 import { Accounts, signInPath, type SignInLink } from '../accounts/accounts.js';
 import { beginFlow, clientMetadata, endFlow, type Flow } from '../accounts/oauth-flow.js';
 import { FirstListing } from '../manager/first-listing.js';
@@ -36,6 +37,7 @@ type Parameters = Readonly<Record<string, unknown>>;
 /** Pages by which a person signs in to an MCP server, for the caller whose link it is. */
 @ApiExcludeController()
 @Controller()
+@UseFilters(ProblemPage)
 export class SignInController {
   private readonly carried: SealedValues;
 
@@ -44,6 +46,7 @@ export class SignInController {
     private readonly running: RunningTools,
     private readonly first: FirstListing,
     private readonly sessions: Sessions,
+    private readonly tokens: AccessTokens,
     keys: KeyRing,
   ) {
     this.carried = new SealedValues(keys, 'account sign-in in a browser');
@@ -61,9 +64,16 @@ export class SignInController {
   @Public()
   async showSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const link = await this.linkOf(query, request);
+    const given = String(query['link']);
+    // The cookie of a session does not come with a link of another site: the console asks for it, and leads back.
+    if (this.needsSession(link, request))
+      return reply.redirect(
+        `${this.accounts.base}/console/settings/accounts?${String(new URLSearchParams({ link: given }))}`,
+        302,
+      );
     const { name } = await this.first.serverOf(link.server);
     const [state, user] = [randomBytes(32).toString('base64url'), escaped(link.userName)];
-    const next = new URLSearchParams({ link: String(query['link']), state });
+    const next = new URLSearchParams({ link: given, state });
     this.setCookie(reply, state, 'begun');
     return sendPage(
       reply,
@@ -80,6 +90,8 @@ export class SignInController {
   async goToSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const link = await this.linkOf(query, request);
     const { state } = query;
+    if (this.needsSession(link, request))
+      throw new Problem('forbidden', `Sign in to the console as ${link.userName} first`);
     if (typeof state !== 'string' || cookieOf(state, request) === undefined)
       throw new Problem('forbidden', 'Open the link itself, and go on from its page');
     const server = await this.first.serverOf(link.server);
@@ -116,10 +128,15 @@ export class SignInController {
     this.running.dropUser(server.name, link.user);
     const problem = await this.first.approve(server.name, link.user);
     const [user, name] = [escaped(link.userName), escaped(server.name)];
+    const scope = problem && this.accounts.scopesMissing(server, link.user);
+    const more =
+      scope &&
+      `It asks for more scopes: <a href="${escaped(this.accounts.linkFor({ ...link, scope }))}">sign in again</a> with ${escaped(scope)}.`;
     return sendPage(
       reply,
       'Signed in',
-      `${user} has an account at ${name} now.${escaped(problem ?? '')} You can close this page.`,
+      `${user} has an account at ${name} now.${escaped(problem ?? '')}`,
+      more ?? 'You can close this page.',
     );
   }
 
@@ -135,6 +152,12 @@ export class SignInController {
     if (session && session.principal.keyId !== link.user)
       throw new Problem('forbidden', 'This link belongs to another caller than the one signed in here');
     return link;
+  }
+
+  /** Whether the link is of a person who signs in to the console, and this browser has no session. */
+  private needsSession({ user }: SignInLink, { headers }: FastifyRequest): boolean {
+    const isPerson = this.tokens.consoles.some(({ settings }) => user.startsWith(`${settings.issuer}#`));
+    return isPerson && !this.sessions.find(headers);
   }
 
   private broughtBack(state: string, request: FastifyRequest): Carried {

@@ -127,7 +127,7 @@ export class LaunchPreparation {
   /** The server as OAuth clients need it: id, URL, opened environment and `fetch`. */
   accountServer(tool: CustomTool, env = this.open(tool)): AccountServer {
     const url = new URL(tool.url ?? '');
-    const named = [url.href, env['OAUTH_ISSUER']];
+    const named = [url.href, env['OAUTH_ISSUER'], env['OAUTH_EXCHANGE_URL']];
     const fetch = outboundFetch(named, this.config.builtinTools.outbound, this.remote.ownPort);
     return { id: tool.id, name: tool.name, url, env, fetch };
   }

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../../base/common/errors.js';
 import { plainDefinitions, reviewedIn, reviewTools } from '../../mcp-client/mcp-review.js';
-import type { AccountServer } from '../accounts/accounts.js';
+import type { Principal } from '../../../web/contract/principal.js';
+import { Accounts, type AccountServer } from '../accounts/accounts.js';
 import { LaunchPreparation } from '../launch/launch-preparation.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
-import { CustomToolManager } from './custom-tool-manager.js';
+import { CustomToolManager, type SavedTool } from './custom-tool-manager.js';
 
 /** Servers that list their tools to callers with an account alone. */
 @Injectable()
@@ -15,6 +16,7 @@ export class FirstListing {
     private readonly preparation: LaunchPreparation,
     private readonly inspector: ToolInspector,
     private readonly manager: CustomToolManager,
+    private readonly accounts: Accounts,
   ) {}
 
   /** @throws Problem `not_found` */
@@ -28,18 +30,28 @@ export class FirstListing {
    * Approves the tools that a server lists for the first of its callers, as its registration does for other servers.
    * @returns what went wrong
    */
-  async approve(name: string, user: string): Promise<string | undefined> {
+  async approve(name: string, user: string, by = user): Promise<string | undefined> {
     const tool = await this.repository.get(name);
     if (tool.definitions) return undefined;
     try {
       const { handshake = {} } = await this.inspector.inspect(tool, undefined, user);
       const definitions = plainDefinitions(reviewTools([], reviewedIn(handshake)));
       const edit = (stored: typeof tool): void => void (stored.definitions ??= definitions);
-      await this.manager.store({ name, edit }, { source: 'approve', by: user });
+      await this.manager.store({ name, edit }, { source: 'approve', by });
       return undefined;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return ` Its tools could not be listed: ${error.detail}.`;
     }
+  }
+
+  /** Approves the tools of a server that was registered by a caller whose access token it takes in exchange. */
+  async byItsAuthor(saved: SavedTool, author: Principal): Promise<SavedTool> {
+    if (saved.credentials !== 'user' || saved.url === null || saved.definitions) return saved;
+    const owner = this.accounts.ownerOf(this.preparation.accountServer(saved), author);
+    if (owner === undefined || owner === author.keyId) return saved;
+    const problem = await this.approve(saved.name, owner, author.userId);
+    const tool = await this.repository.get(saved.name);
+    return problem === undefined ? tool : { ...tool, warnings: [problem.trim()] };
   }
 }

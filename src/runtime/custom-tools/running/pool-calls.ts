@@ -57,7 +57,7 @@ export class PoolCalls {
     if ('unavailable' in backend) throw this.cannotStart(backend.unavailable, caller);
     try {
       const pool =
-        backend.projects?.of(caller.context.projectId, backend.accounts && caller.principal.keyId) ??
+        backend.projects?.of(caller.context.projectId, backend.accounts?.ownerOf(caller.principal)) ??
         backend.pool;
       const why = pool.whyUnavailable();
       if (why !== undefined) throw this.cannotStart(why, caller);
@@ -91,13 +91,14 @@ export class PoolCalls {
 
   /** Runs a call and retries it while that is safe. The notes describe the last attempt only. @throws ToolFailure */
   private async run(
-    { redactor }: RunningBackend,
+    { redactor, accounts }: RunningBackend,
     slot: PoolSlot,
     job: PoolJob,
     run: ToolRun,
   ): Promise<unknown> {
     run.notes.revision = this.revision;
-    if (this.tool.credentials !== 'none') run.notes['credential'] = this.tool.credentials;
+    if (this.tool.credentials !== 'none')
+      run.notes['credential'] = accounts?.isExchanged(run.principal) ? 'exchange' : this.tool.credentials;
     let written = false;
     const asker = isLive(run.asks) ? new Asker(run, run.asks) : undefined;
     for (let attempt = 1; ; attempt++) {

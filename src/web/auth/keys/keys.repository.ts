@@ -84,10 +84,11 @@ export class KeysRepository {
     );
   }
 
-  /** Records who revoked the key and when. Revoking again changes nothing. */
+  /** Records who revoked the key and when, and deletes its accounts at MCP servers. Revoking again changes nothing. */
   async revoke(id: string, by: string): Promise<void> {
     await this.dataSource.query(
-      'UPDATE api_keys SET revoked_at = now(), revoked_by = $2 WHERE key_id = $1 AND revoked_at IS NULL',
+      `WITH ended AS (DELETE FROM accounts WHERE user_id = $1)
+       UPDATE api_keys SET revoked_at = now(), revoked_by = $2 WHERE key_id = $1 AND revoked_at IS NULL`,
       [id, by],
     );
   }

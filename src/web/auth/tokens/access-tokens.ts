@@ -7,7 +7,7 @@ import { SingleFlight } from '../../../base/common/single-flight.js';
 import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import type { Principal, TokenCaller } from '../../contract/principal.js';
+import { type Principal, type TokenCaller, TokenText } from '../../contract/principal.js';
 import { effectiveScopes, evaluateRules, type Rights, rightsOf } from './access-rules.js';
 import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
 import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
@@ -108,8 +108,9 @@ export class AccessTokens {
       jwtForm.test(token) ? cachedMs : introspectedMs,
       caller.token.expiresAt - Date.now(),
     );
-    if (ttl > 0) this.verified.set(id, caller, { ttl });
-    return caller;
+    const withText = { ...caller, token: { ...caller.token, text: new TokenText(token, id) } };
+    if (ttl > 0) this.verified.set(id, withText, { ttl });
+    return withText;
   }
 
   /** The issuers that can vouch for a text: that of a JWT, else those that may be asked. */
