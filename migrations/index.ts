@@ -20,6 +20,7 @@ import { SpanClients1764000560000 } from './0056-span-clients.js';
 import { PromptPrefix1764000570000 } from './0057-prompt-prefix.js';
 import { AccountsOfRevokedKeys1764000590000 } from './0059-accounts-of-revoked-keys.js';
 import { SessionRenewals1764000600000 } from './0060-session-renewals.js';
+import { RunSlices1764000610000 } from './0061-run-slices.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -45,4 +46,5 @@ export const migrations = [
   PromptPrefix1764000570000,
   AccountsOfRevokedKeys1764000590000,
   SessionRenewals1764000600000,
+  RunSlices1764000610000,
 ];

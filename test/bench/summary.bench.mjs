@@ -29,7 +29,7 @@ export async function benchSummary() {
     gateway = await startGateway(url, join(folder, 'gateway'));
     const ask = asker(gateway);
     await summaries(ask, gateway);
-    await lists(ask, [gateway.child.pid, postmasterOf(folder)]);
+    await lists(ask, url, [gateway.child.pid, postmasterOf(folder)]);
     await pages(ask, gateway);
     await besideCalls(ask, gateway);
   } finally {
@@ -46,11 +46,7 @@ async function loadedDatabase(server) {
   url.pathname = '/spans';
   await withClient(server, (client) => client.query('CREATE DATABASE spans'));
   await migrate(url.toString(), migrations);
-  const db = await new DataSource({
-    type: 'postgres',
-    url: url.toString(),
-    installExtensions: false,
-  }).initialize();
+  const db = await connected(url.toString());
   const begun = performance.now();
   for (const [thread, count] of [
     ['few', few],
@@ -63,6 +59,8 @@ async function loadedDatabase(server) {
   print(`${few + pulled + many} spans loaded in ${((performance.now() - begun) / 1_000).toFixed(0)} s`);
   return url.toString();
 }
+
+const connected = (url) => new DataSource({ type: 'postgres', url, installExtensions: false }).initialize();
 
 /** As vLLora sends them: six spans a step, one of twenty with an error, answers of 1 KB. */
 async function load(db, thread, count) {
@@ -166,6 +164,7 @@ async function summaries(ask, gateway) {
 }
 
 const questions = [
+  'runs?limit=50',
   ...['time', 'thread', 'run'].flatMap((by) => [
     `group?group_by=${by}`,
     `group?group_by=${by}&has_errors=true&min_cost=0.001`,
@@ -173,23 +172,24 @@ const questions = [
   'stats',
 ];
 
-/** Both processes and those below them: of a question that is new, and again. */
-async function lists(ask, processes) {
-  print('\nCPU of server and database, ms: the first time, and again (median of 5)');
+/** Both processes and those below them: of a question that is new, again, and after a run of 12 spans came. */
+async function lists(ask, url, processes) {
+  print('\nCPU of server and database, ms: the first time, again, and after a new run (medians of 5)');
+  const db = await connected(url);
+  let runs = 0;
+  const middle = (list) => median(list.toSorted((a, b) => a - b));
   for (const question of questions) {
     const took = [];
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 11; round += 1) {
+      if (round > 5) await load(db, `new-${(runs += 1)}`, 12);
       const before = cpuMs(processes);
       await ask(`/api/v1/${question}`);
       took.push(cpuMs(processes) - before);
     }
-    const [first, ...again] = took;
-    print(
-      `  ${question.padEnd(52)} ${first.toFixed(0).padStart(6)} ${median(again.toSorted((a, b) => a - b))
-        .toFixed(0)
-        .padStart(6)}`,
-    );
+    const figures = [took[0], middle(took.slice(1, 6)), middle(took.slice(6))];
+    print(`  ${question.padEnd(52)} ${figures.map((ms) => ms.toFixed(0).padStart(6)).join(' ')}`);
   }
+  await db.destroy();
 }
 
 const postmasterOf = (folder) =>

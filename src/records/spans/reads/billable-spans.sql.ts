@@ -1,3 +1,5 @@
+import { durationMs } from './span-filter.sql.js';
+
 /** Number of ancestors that are searched for a span of the same model call. */
 const maxLevels = 64;
 
@@ -28,7 +30,7 @@ export function billableSpans(condition: string, within?: 'run_id' | 'thread_id'
       SELECT trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us, finish_us, status,
              error_message, model, request_model, tool_name, label, cost, input_tokens, output_tokens, cached_tokens,
              ttft_us, arguments_hash, tool_calls, tool_errors, semantic_pattern, semantic_severity, semantic_source,
-             semantic_snippet, semantic_call_id, round((finish_us - start_us) / 1000.0)::bigint AS duration_ms
+             semantic_snippet, semantic_call_id, ${durationMs} AS duration_ms
       FROM all_spans
       WHERE ${condition}
     ), below AS (

@@ -1,7 +1,6 @@
-import { type Statement, statement } from '../../../base/database/statement.js';
-import { billableSpans } from './billable-spans.sql.js';
-import { findingKey } from './summary.sql.js';
-import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
+import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
+import { maxListed, maxPauseUs, type Slices, selectSlices, slotSeconds } from './slices.sql.js';
+import { conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
 export type Grouping =
@@ -24,14 +23,48 @@ export interface GroupFilters {
   readonly groups?: GroupFilter;
 }
 
-/** The most entries of a list that a group shows, such as its traces. */
-const maxListed = 100;
+/** No span starts later. Microseconds. */
+const latestUs = 8_640_000_000_000_000;
 
+/** The key of a slice's group. */
 const keyOf = (grouping: Grouping): string => {
   if (grouping.by !== 'time') return `${grouping.by}_id`;
   const size = Math.round(grouping.bucketSeconds * 1_000_000);
-  return `start_us / ${size} * ${size}`;
+  return `first_us / ${size} * ${size}`;
 };
+
+/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
+const callRun = '^(investigation|thread|session):';
+
+/** Whether a group failed: a root span of it did; of a run of calls, the last one. */
+const failedOf = ({ by }: Grouping): string =>
+  by === 'run'
+    ? `CASE WHEN key ~ '${callRun}' THEN (array_agg(last_failed ORDER BY last_us DESC, last_id DESC))[1] ELSE bool_or(root_failed) END`
+    : 'bool_or(root_failed)';
+
+const groupCost = 'coalesce(sum(cost), 0)';
+const groupDurationMs = 'round((max(finish_us) - min(first_us)) / 1000.0)';
+
+/** The groups of runs or threads of which a span matches. */
+function matching(
+  column: 'run_id' | 'thread_id',
+  filter: SpanFilter,
+  values: SqlValues,
+): readonly [string, string] {
+  const { project: _, runIds, runKind, startUs = 0, endUs = latestUs, ...others } = filter;
+  const isNarrow = Object.keys(others).length > 0 || endUs - startUs < slotSeconds * 1_000_000;
+  if (isNarrow || (column === 'thread_id' && (runIds ?? runKind)))
+    return [
+      `key = ANY (ARRAY(SELECT DISTINCT ${column} FROM all_spans WHERE ${conditionOf(filter, values)}))`,
+      'true',
+    ];
+  const isRun =
+    column === 'run_id' ? `key IN (SELECT run_id FROM run_figures WHERE ${ofRuns(filter, values)})` : 'true';
+  if (filter.startUs === undefined && filter.endUs === undefined) return [isRun, 'true'];
+  // A span that starts in a range longer than a slice is the first or the last of some slice, or between two such.
+  const [from, to] = [values.add(startUs), values.add(endUs)];
+  return [isRun, `bool_or(first_us BETWEEN ${from} AND ${to} OR last_us BETWEEN ${from} AND ${to})`];
+}
 
 /**
  * One page of groups, the newest first: `key`, and in `total` how many groups there are. A run or a thread is there with
@@ -40,135 +73,180 @@ const keyOf = (grouping: Grouping): string => {
 export const selectGroupKeys = (
   grouping: Grouping,
   { spans, groups = {} }: GroupFilters,
+  slices: Slices,
   page: Page,
 ): Statement =>
   statement((values) => {
-    const key = keyOf(grouping);
-    const matching = conditionOf(spans, values);
-    // An array, because for a day without statistics the planner expects a span or two, and would join each with each.
-    const members =
-      grouping.by === 'time'
-        ? matching
-        : `project = ${values.add(spans.project)} AND ${key} = ANY (ARRAY(SELECT DISTINCT ${key} FROM all_spans WHERE ${matching}))`;
-    const having = ['true'];
+    const source = selectSlices(slices, values);
+    const [matched, met] =
+      grouping.by === 'time' ? ['true', 'true'] : matching(`${grouping.by}_id`, spans, values);
+    const having = [met];
     const holds = (comparison: string, value: boolean | number | undefined): void => {
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
-    const { status, minCost, maxCost } = groups;
-    holds(`${failedOf(grouping, 'key', 'failed', 'root_failed')} =`, status && status === 'error');
-    holds('bool_or(failed) =', groups.failed);
-    holds('bool_or(failed) =', groups.hasErrors);
+    holds(`${failedOf(grouping)} =`, groups.status && groups.status === 'error');
+    holds('(sum(errors) > 0) =', groups.failed);
+    holds('(sum(errors) > 0) =', groups.hasErrors);
     holds(`${groupDurationMs} >=`, groups.minDurationMs);
     holds(`${groupDurationMs} <=`, groups.maxDurationMs);
-    holds(`${groupCost} >=`, minCost);
-    holds(`${groupCost} <=`, maxCost);
-    // The cost of a group takes several times as long to find as its spans: only where it is asked for.
-    const costs = minCost !== undefined || maxCost !== undefined;
-    const counted = costs ? `${billableSpans(members, withinOf(grouping))},` : '';
+    holds(`${groupCost} >=`, groups.minCost);
+    holds(`${groupCost} <=`, groups.maxCost);
     return `
-    WITH RECURSIVE ${counted} members AS MATERIALIZED (
-      SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed,
-             ${costs ? 'call_cost' : 'NULL::numeric AS call_cost'}
-      FROM ${costs ? 'counted' : `all_spans WHERE ${members}`}
-    )
+    WITH RECURSIVE ${source}
     SELECT key, count(*) OVER ()::int AS total
-    FROM (
-      SELECT *, failed AND ${isRoot('members', grouping.by === 'time' ? '' : 'AND parent.key = spans.key')} AS root_failed FROM members AS spans WHERE key IS NOT NULL
-    ) AS grouped
+    FROM (SELECT *, ${keyOf(grouping)} AS key FROM slices) AS slices
+    WHERE key IS NOT NULL AND ${matched}
     GROUP BY key
     HAVING ${having.join(' AND ')}
-    ORDER BY min(start_us) DESC, key
+    ORDER BY min(first_us) DESC, key
     LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}`;
   });
 
-const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
-  by === 'time' ? undefined : `${by}_id`;
+const ofRuns = ({ project, runIds, runKind }: SpanFilter, values: SqlValues): string =>
+  `${conditionOf({ project, ...(runIds && { runIds }) }, values)} ${runKind ? `AND ${isOfKind(runKind)}` : ''}`;
 
-/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
-const callRun = '^(investigation|thread|session):';
+const runsPage = (filter: SpanFilter, { limit, offset }: Page, values: SqlValues): string => `
+    SELECT run_id AS key FROM run_figures
+    WHERE ${ofRuns(filter, values)}
+    ORDER BY start_us DESC, run_id
+    LIMIT ${values.add(limit)} OFFSET ${values.add(offset)}`;
 
-/** Whether a group failed: a root span of it did; of a run of calls, the last one. */
-const failedOf = ({ by }: Grouping, key: string, failed: string, rootFailed: string): string =>
-  by === 'run'
-    ? `CASE WHEN ${key} ~ '${callRun}' THEN (array_agg(${failed} ORDER BY start_us DESC, span_id DESC))[1] ELSE bool_or(${rootFailed}) END`
-    : `bool_or(${rootFailed})`;
+/** One page of runs on which there is no condition but their ids and kind: no others must be counted for it. */
+export const selectRunKeys = (filter: SpanFilter, page: Page): Statement =>
+  statement(
+    (values) => `
+    SELECT key, (SELECT count(*)::int FROM run_figures WHERE ${ofRuns(filter, values)}) AS total
+    FROM (${runsPage(filter, page, values)}) AS page`,
+  );
 
-const groupCost = 'coalesce(sum(call_cost), 0)';
-const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
+/** The same as a condition. */
+export const runsOnPage = (filter: SpanFilter, page: Page, values: SqlValues): string =>
+  `run_id = ANY (ARRAY(${runsPage(filter, page, values)}))`;
 
-/** A condition for spans without a parent in the group. */
-const isRoot = (all: string, same: string): string => `NOT EXISTS (
-        SELECT FROM ${all} AS parent
-        WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id ${same})`;
+/** Lists of different values in a group. */
+const lists = {
+  thread_ids: 'ARRAY[thread_id]',
+  trace_ids: 'trace_ids',
+  run_ids: 'ARRAY[run_id]',
+  request_models: 'request_models',
+  used_models: 'used_models',
+  used_tools: 'used_tools',
+  labels: 'labels',
+  errors: 'error_texts',
+} as const;
+
+const names = Object.keys(lists);
+/** Most slices have the same models, tools and labels: their lists are compared first, their entries then. */
+const listed = `
+    listed AS MATERIALIZED (
+      SELECT key, jsonb_object_agg(name, list) AS lists
+      FROM (
+        SELECT key, name, (array_agg(value ORDER BY value COLLATE "C"))[1:${maxListed}] AS list
+        FROM (
+          SELECT DISTINCT key, name, value FROM (
+            SELECT key, name, unnest(list) AS value FROM (
+              ${Object.entries(lists)
+                .map(([name, list]) => `SELECT DISTINCT key, '${name}' AS name, ${list} AS list FROM keyed`)
+                .join(' UNION ALL ')}
+            ) AS different
+          ) AS each WHERE value IS NOT NULL
+        ) AS named
+        GROUP BY key, name
+      ) AS lists
+      GROUP BY key
+    )`;
+
+/** The first spans without a parent are in the slices that have the first of these. */
+const roots = `
+    roots AS MATERIALIZED (
+      SELECT key, (array_agg(id ORDER BY start_us, id))[1:${maxListed}] AS ids
+      FROM (
+        SELECT key, unnest(root_starts) AS start_us, unnest(root_ids) AS id
+        FROM (
+          SELECT *, row_number() OVER (PARTITION BY key ORDER BY root_starts[1], root_ids[1]) AS turn
+          FROM keyed WHERE root_ids IS NOT NULL
+        ) AS turns WHERE turn <= ${maxListed}
+      ) AS root
+      GROUP BY key
+    )`;
 
 /** The figures of some groups, one row a group. */
-export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =>
-  statement((values) => {
-    const within = withinOf(grouping);
-    const distinct = (column: string): string =>
-      `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${maxListed}], '{}')`;
-    return `
-    WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}, ${activities(keyOf(grouping))}
-    SELECT key, (SELECT activity FROM activities WHERE activities.key = spans.key) AS activity,
-           ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
-           coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${maxListed}], '{}') AS root_span_ids,
-           ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
-           ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools, ${distinct('label')} AS labels,
-           (array_agg(operation ORDER BY start_us, span_id) FILTER (WHERE is_root))[1] AS root_operation,
-           count(*) FILTER (WHERE is_call)::int AS llm_calls, ${groupCost}::float8 AS cost,
-           sum(call_input)::float8 AS input_tokens, sum(call_output)::float8 AS output_tokens,
-           min(start_us)::float8 AS start_time_us, max(finish_us)::float8 AS finish_time_us,
-           ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
-           bool_or(status = 'error') AS has_errors, count(*) FILTER (WHERE status = 'error')::int AS error_count,
-           count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
-           CASE WHEN ${failedOf(grouping, 'key', "status = 'error'", "status = 'error' AND is_root")} THEN 'error' ELSE 'success' END AS status,
-           ${distinct('left(error_message, 500)')} AS errors
-    FROM (SELECT *, ${keyOf(grouping)} AS key, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
-    GROUP BY key`;
-  });
+export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
+  statement(
+    (values) => `
+    WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
+      SELECT *, ${keyOf(grouping)} AS key FROM slices
+    ), sums AS MATERIALIZED (
+      SELECT key, min(first_us) AS first_us, max(finish_us) AS finish_us, sum(calls)::int AS llm_calls, ${groupCost}::float8 AS cost,
+             sum(input_tokens)::float8 AS input_tokens, sum(output_tokens)::float8 AS output_tokens,
+             ${groupDurationMs}::float8 AS duration_ms, sum(spans)::int AS total_spans, sum(errors)::int AS error_count,
+             (array_agg(root_operation ORDER BY root_starts[1], root_ids[1]) FILTER (WHERE root_ids IS NOT NULL))[1] AS root_operation,
+             CASE WHEN ${failedOf(grouping)} THEN 'error' ELSE 'success' END AS status
+      FROM keyed WHERE key IS NOT NULL GROUP BY key
+    ), found AS MATERIALIZED (
+      SELECT key, count(DISTINCT (run_id, finding))::int AS findings FROM keyed, unnest(findings) AS finding GROUP BY key
+    ), ${listed}, ${roots}, ${activities}
+    SELECT key, activity, ${names.map((name) => `coalesce(lists->'${name}', '[]') AS ${name}`).join(', ')},
+           coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
+           first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
+           error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
+    FROM sums JOIN activities USING (key) LEFT JOIN listed USING (key) LEFT JOIN roots USING (key) LEFT JOIN found USING (key)`,
+  );
 
 /** Equal parts of the time of a group in `activity`. */
 const parts = 40;
 
-/** A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, or `-`. */
-const activities = (key: string): string => `
-    timed AS (
-      SELECT ${key} AS key, kind, status, start_us - min(start_us) OVER same AS from_us,
-             finish_us - min(start_us) OVER same AS to_us,
-             greatest(max(finish_us) OVER same - min(start_us) OVER same, 1) / ${parts}.0 AS part_us
-      FROM counted WINDOW same AS (PARTITION BY ${key})
-    ), activities AS MATERIALIZED (
-      SELECT key, string_agg(substr('-mte', state + 1, 1), '' ORDER BY part) AS activity
+const eachTime = (name: string): string =>
+  `CASE WHEN length >= ${parts * maxPauseUs} THEN rough_${name} ELSE active_${name} END`;
+
+/**
+ * A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, or `-`. Parts
+ * are bits until then.
+ */
+const activities = `
+    seen AS MATERIALIZED (
+      SELECT key, bit_or(bits) FILTER (WHERE state >= 3) AS failed, bit_or(bits) FILTER (WHERE state = 2) AS tools,
+             bit_or(bits) FILTER (WHERE state = 1) AS models
       FROM (
-        SELECT key, part, max(state) AS state
+        SELECT key, state, (2::bigint << greatest(first, last)) - (1::bigint << CASE state WHEN 4 THEN last ELSE first END) AS bits
         FROM (
-          SELECT key, part, CASE WHEN status = 'error' THEN 3 WHEN kind = 'tool' THEN 2 ELSE 1 END AS state
-          FROM timed CROSS JOIN LATERAL (
-            SELECT floor(from_us / part_us)::int AS first, greatest(ceil(to_us / part_us)::int - 1, 0) AS last
-          ) AS at, generate_series(CASE WHEN kind IN ('llm', 'tool') THEN first ELSE last END, greatest(first, last)) AS part
-          WHERE kind IN ('llm', 'tool') OR status = 'error'
-          UNION ALL
-          SELECT key, part, 0 FROM (SELECT DISTINCT key FROM timed) AS keys, generate_series(0, ${parts - 1}) AS part
-        ) AS seen
-        WHERE part < ${parts}
-        GROUP BY key, part
-      ) AS filled
+          SELECT key, state, ((from_us - start_us) * ${parts} / length)::int AS first,
+                 greatest(((to_us - start_us) * ${parts} + length - 1) / length - 1, 0)::int AS last
+          FROM (
+            SELECT key, start_us, length, unnest(${eachTime('from')}) AS from_us, unnest(${eachTime('to')}) AS to_us,
+                   unnest(${eachTime('states')}) AS state
+            FROM (
+              SELECT *, min(first_us) OVER same AS start_us, greatest(max(finish_us) OVER same - min(first_us) OVER same, 1) AS length
+              FROM keyed WINDOW same AS (PARTITION BY key)
+            ) AS each
+          ) AS active
+        ) AS placed
+      ) AS marked
+      GROUP BY key
+    ), activities AS MATERIALIZED (
+      SELECT key, string_agg(CASE WHEN failed >> part & 1 = 1 THEN 'e' WHEN tools >> part & 1 = 1 THEN 't'
+                                  WHEN models >> part & 1 = 1 THEN 'm' ELSE '-' END, '' ORDER BY part) AS activity
+      FROM (SELECT key FROM sums) AS keys LEFT JOIN seen USING (key) CROSS JOIN generate_series(0, ${parts - 1}) AS part
       GROUP BY key
     )`;
 
 /** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
-export const selectFigures = (filter: SpanFilter, bucketSeconds?: number): Statement =>
+export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement =>
   statement((values) => {
-    const size = Math.round((bucketSeconds ?? 0) * 1_000_000);
-    const bucket = size > 0 ? `(start_us / ${size} * ${size})::float8` : 'NULL::float8';
-    const percentile = (share: number): string =>
-      `percentile_disc(${share}) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE is_call AND duration_ms > 0)::float8`;
+    const bucket = bucketSeconds ? `(${keyOf({ by: 'time', bucketSeconds })})::float8` : 'NULL::float8';
     return `
-    WITH RECURSIVE ${billableSpans(conditionOf(filter, values))}
-    SELECT ${bucket} AS bucket, count(*)::int AS spans, count(*) FILTER (WHERE is_call)::int AS calls,
-           count(*) FILTER (WHERE status = 'error')::int AS errors, round(coalesce(sum(call_cost), 0), 6)::float8 AS cost,
-           coalesce(sum(call_input), 0)::float8 AS input_tokens, coalesce(sum(call_output), 0)::float8 AS output_tokens,
-           ${percentile(0.5)} AS p50_ms, ${percentile(0.95)} AS p95_ms
-    FROM counted
-    ${size > 0 ? 'GROUP BY 1 ORDER BY 1' : ''}`;
+    WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
+      SELECT ${bucket} AS bucket, spans, calls, errors, cost, input_tokens, output_tokens, call_ms FROM slices
+    ), timed AS (
+      SELECT bucket, percentile_disc(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY ms)::float8[] AS ms
+      FROM keyed, unnest(call_ms) AS ms GROUP BY bucket
+    ), sums AS (
+      SELECT ${bucketSeconds ? 'bucket' : 'NULL::float8 AS bucket'}, coalesce(sum(spans), 0)::int AS spans, coalesce(sum(calls), 0)::int AS calls, coalesce(sum(errors), 0)::int AS errors,
+             round(coalesce(sum(cost), 0), 6)::float8 AS cost, coalesce(sum(input_tokens), 0)::float8 AS input_tokens,
+             coalesce(sum(output_tokens), 0)::float8 AS output_tokens
+      FROM keyed ${bucketSeconds ? 'GROUP BY bucket' : ''}
+    )
+    SELECT sums.*, ms[1] AS p50_ms, ms[2] AS p95_ms
+    FROM sums LEFT JOIN timed ON timed.bucket IS NOT DISTINCT FROM sums.bucket
+    ORDER BY bucket`;
   });

@@ -89,8 +89,9 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   return conditions.join(' AND ');
 }
 
-/** Whole milliseconds, as for all durations. */
-const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
+/** Whole milliseconds, as for all durations, rounded without `numeric`, which takes several times as long. */
+export const durationMs =
+  '((finish_us - start_us + CASE WHEN finish_us < start_us THEN -500 ELSE 500 END) / 1000)';
 
 const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
 

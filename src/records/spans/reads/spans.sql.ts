@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
+import { conditionOf, durationMs, type Page, type SpanFilter } from './span-filter.sql.js';
 import { findingKey } from './summary.sql.js';
 import type { FoundIdView } from './trace-views.dto.js';
 
@@ -16,7 +16,7 @@ const usualBytes = 16_777_216;
 const shown = `
   trace_id, span_id, parent_span_id, thread_id, run_id, operation AS operation_name, kind, status, error_message,
   start_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us,
-  round((finish_us - start_us) / 1000.0)::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
+  (${durationMs})::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
   input_tokens::float8 AS input_tokens, output_tokens::float8 AS output_tokens, cached_tokens::float8 AS cached_tokens,
   ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, client_id, semantic_pattern, semantic_severity,
   semantic_source, semantic_snippet`;
@@ -149,7 +149,6 @@ const marks = `
 /** Neither a kind nor a status has a space. */
 const typeKey = `(kind || ' ' || status || ' ' || operation)`;
 const typeView = `json_build_object('operation', operation, 'kind', kind, 'status', status)`;
-const wholeMs = '(finish_us - start_us + CASE WHEN finish_us < start_us THEN -500 ELSE 500 END) / 1000';
 
 /** The different values of the chosen spans as a list, and the place of each in it by its key. */
 const listed = (column: string, others = '', key = column, value = key): string => `
@@ -214,7 +213,7 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       || ',"span_ids":' || to_json(string_agg(rpad(span_id, (SELECT id_length FROM ids)), '' ORDER BY place))
       || ',"parents":' || (SELECT ${column('coalesce(nullif(parent, place), -1)')} FROM links WHERE is_child)
       || ',"starts_after_ms":' || ${column('after_ms')}
-      || ',"durations_ms":' || ${column(wholeMs)}
+      || ',"durations_ms":' || ${column(durationMs)}
       || ',"types":' || (SELECT list FROM types)
       || ',"type":' || ${column(`(SELECT places FROM types) ->> ${typeKey}`)}
       || ',"names":' || (SELECT list FROM names)

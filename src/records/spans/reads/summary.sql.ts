@@ -12,15 +12,28 @@ const maxMessageLength = 300;
 const percentiles = (column: string, condition: string): string =>
   `percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY ${column}) FILTER (WHERE ${condition})`;
 
-/** Counts and sums in all and by operation, model and label: one pass over the spans. */
+/** Counts and sums in all and by operation, model and label: one pass over the spans adds up those that share all three. */
 const sums = `
-  sums AS (
-    SELECT grouping(operation, call_model, label) AS part, operation, call_model, label, count(*) AS spans,
-           count(*) FILTER (WHERE is_call) AS calls, count(*) FILTER (WHERE status = 'error') AS errors,
-           sum(duration_ms) AS duration_ms, sum(call_cost) AS cost, coalesce(sum(call_input), 0) AS input_tokens,
-           coalesce(sum(call_output), 0) AS output_tokens, coalesce(sum(call_cached), 0) AS cached_tokens
+  equal AS (
+    SELECT operation, call_model, label, count(*) AS spans, count(*) FILTER (WHERE is_call) AS calls,
+           count(*) FILTER (WHERE status = 'error') AS errors, sum(duration_ms) AS duration_ms, sum(call_cost) AS cost,
+           sum(call_input) AS input_tokens, sum(call_output) AS output_tokens, sum(call_cached) AS cached_tokens
     FROM counted
+    GROUP BY operation, call_model, label
+  ), sums AS (
+    SELECT grouping(operation, call_model, label) AS part, operation, call_model, label, coalesce(sum(spans), 0)::bigint AS spans,
+           sum(calls)::bigint AS calls, coalesce(sum(errors), 0)::bigint AS errors, sum(duration_ms) AS duration_ms, sum(cost) AS cost,
+           coalesce(sum(input_tokens), 0) AS input_tokens, coalesce(sum(output_tokens), 0) AS output_tokens,
+           coalesce(sum(cached_tokens), 0) AS cached_tokens
+    FROM equal
     GROUP BY GROUPING SETS ((), (operation), (call_model), (label))
+  ), failed AS MATERIALIZED (
+    SELECT start_us, trace_id, span_id, operation, error_message FROM counted WHERE status = 'error'
+  ), telling AS MATERIALIZED (
+    SELECT start_us, trace_id, span_id, run_id, operation, tool_errors, tool_calls, input_tokens, output_tokens, call_cost,
+           semantic_pattern, semantic_severity, semantic_source, semantic_snippet, semantic_call_id
+    FROM counted
+    WHERE is_text AND (tool_errors IS NOT NULL OR tool_calls IS NOT NULL OR semantic_pattern IS NOT NULL)
   )`;
 /** Values of grouping() in it. */
 const [byOperation, byModel, byLabel, inAll] = [3, 5, 6, 7];
@@ -58,14 +71,13 @@ const toolErrors = `
     SELECT DISTINCT ON (run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place))
            start_us, trace_id, span_id, operation, error->>'tool_name' AS tool_name, left(error->>'message', 500) AS message,
            place
-    FROM counted, jsonb_array_elements(tool_errors) WITH ORDINALITY AS errors (error, place)
-    WHERE is_text AND tool_errors IS NOT NULL
+    FROM telling, jsonb_array_elements(tool_errors) WITH ORDINALITY AS errors (error, place)
     ORDER BY run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place), start_us, span_id, place
   ), findings AS (
     SELECT DISTINCT ON (run_id, ${findingKey})
            start_us, trace_id, span_id, operation, semantic_pattern, semantic_severity, semantic_source, semantic_snippet
-    FROM counted
-    WHERE is_text AND semantic_pattern IS NOT NULL
+    FROM telling
+    WHERE semantic_pattern IS NOT NULL
     ORDER BY run_id, ${findingKey}, start_us, span_id
   )`;
 
@@ -74,8 +86,8 @@ const repetitions = `
   asked AS (
     SELECT 'model' AS source, run_id, call->>'name' AS tool, call->>'hash' AS hash, start_us, trace_id, span_id,
            coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens, coalesce(call_cost, 0) AS cost
-    FROM counted, jsonb_array_elements(tool_calls) AS calls (call)
-    WHERE is_text AND tool_calls IS NOT NULL AND call->>'hash' IS NOT NULL
+    FROM telling, jsonb_array_elements(tool_calls) AS calls (call)
+    WHERE call->>'hash' IS NOT NULL
     UNION ALL
     SELECT 'tool', run_id, tool_name, arguments_hash, start_us, trace_id, span_id, 0, 0
     FROM counted
@@ -144,18 +156,17 @@ const sections: Readonly<Record<string, Section>> = {
   tool_usage: {
     item: { name: 'name', count: 'times' },
     from: `(SELECT call->>'name' AS name, count(*) AS times
-      FROM counted, jsonb_array_elements(tool_calls) AS calls (call)
-      WHERE is_text AND tool_calls IS NOT NULL GROUP BY 1) AS used`,
+      FROM telling, jsonb_array_elements(tool_calls) AS calls (call) GROUP BY 1) AS used`,
     order: 'times DESC, name COLLATE "C"',
   },
   repeated_failures: {
     item: { name: 'name', count: 'times', type: 'type' },
     from: `(SELECT operation AS name, count(*) AS times, 'operation' AS type, min(start_us) AS start_us
-        FROM counted WHERE status = 'error' GROUP BY 1 HAVING count(*) >= 2
+        FROM failed GROUP BY 1 HAVING count(*) >= 2
       UNION ALL
       SELECT ${unknownTool}, count(*), 'tool', min(start_us)
         FROM (SELECT message, start_us FROM tool_errors
-              UNION ALL SELECT error_message, start_us FROM counted WHERE status = 'error') AS failures
+              UNION ALL SELECT error_message, start_us FROM failed) AS failures
         WHERE message ILIKE '%unknown tool%' AND ${unknownTool} IS NOT NULL GROUP BY 1 HAVING count(*) >= 2) AS failures`,
     order: 'times DESC, start_us, name COLLATE "C", type',
   },
@@ -175,7 +186,7 @@ const sections: Readonly<Record<string, Section>> = {
     item: { message: 'message', count: 'times', first_span: 'first_span' },
     from: `(SELECT ${normalised} AS message, count(*) AS times, min(start_us) AS start_us,
         (array_agg(span_id ORDER BY start_us, span_id))[1] AS first_span
-      FROM counted WHERE status = 'error' AND error_message IS NOT NULL GROUP BY 1) AS groups`,
+      FROM failed WHERE error_message IS NOT NULL GROUP BY 1) AS groups`,
     order: 'times DESC, start_us, message COLLATE "C"',
   },
   error_spans: {
@@ -183,7 +194,7 @@ const sections: Readonly<Record<string, Section>> = {
       ...ofSpan,
       error_message: `left(error_message, ${maxMessageLength})`,
     },
-    from: `counted WHERE status = 'error'`,
+    from: 'failed',
     order: 'start_us, span_id, trace_id',
   },
   semantic_error_spans: {
@@ -250,10 +261,11 @@ const totals = `
     SELECT 'totals' AS section, 1 AS place, 1 AS total, jsonb_build_object(
       'spans', spans, 'errors', errors, 'duration_ms', coalesce(duration_ms, 0), 'cost', round(coalesce(cost, 0), 4),
       'input_tokens', input_tokens, 'output_tokens', output_tokens, 'cached_tokens', cached_tokens,
-      'latency', latency, 'max_latency', max_latency, 'ttft', ttft, 'avg_ttft', avg_ttft) AS item
+      'latency', latency, 'max_latency', max_latency,
+      'ttft', (SELECT array_agg(round(us / 1000.0) ORDER BY us) FROM unnest(ttft) AS us), 'avg_ttft', avg_ttft) AS item
     FROM sums, (
       SELECT ${percentiles('duration_ms', 'duration_ms > 0')} AS latency, max(duration_ms) FILTER (WHERE duration_ms > 0) AS max_latency,
-             ${percentiles('round(ttft_us / 1000.0)', 'true')} AS ttft, round(avg(ttft_us) / 1000.0) AS avg_ttft
+             ${percentiles('ttft_us', 'true')} AS ttft, round(avg(ttft_us) / 1000.0) AS avg_ttft
       FROM counted WHERE is_call
     ) AS timed
     WHERE part = ${inAll}`;

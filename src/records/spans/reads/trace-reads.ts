@@ -3,17 +3,10 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
 import { DatabaseUnavailable } from '../../../base/common/errors.js';
-import {
-  type GroupFilters,
-  type Grouping,
-  selectFigures,
-  selectGroupKeys,
-  selectGroups,
-} from './groups.sql.js';
+import type { GroupFilters, Grouping } from './groups.sql.js';
 import type { Statement } from '../../../base/database/statement.js';
 import type { Page, SpanFilter } from './span-filter.sql.js';
-import { KeptAnswers } from './kept-answers.js';
-import { RunFigures } from './run-figures.js';
+import { SpanFigures } from './span-figures.js';
 import * as sql from './spans.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
@@ -33,9 +26,6 @@ const maxWaitMs = 5_000;
  */
 const inMemory = `SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off`;
 
-/** The figures of a run, a thread or a span of time, whose start in microseconds is the key. */
-type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
-
 /**
  * Reads spans, those that were sent and the executions of this server alike. Every question names
  * its project: nothing of another one is looked at.
@@ -44,12 +34,10 @@ type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key
 export class TraceReads {
   /** Half of the connections: questions that take long leave the others to all else that the server does. */
   private readonly turns;
-  private readonly runFigures = new RunFigures<GroupRow>(
-    (statement) => this.select(statement),
-    (project, runIds) => this.select(selectGroups({ by: 'run' }, { project, runIds }), inMemory),
+  private readonly spanFigures = new SpanFigures(
+    (statement) => this.select(statement, inMemory),
+    (work) => this.inTransaction(work, inMemory, 'REPEATABLE READ'),
   );
-
-  private readonly answers = new KeptAnswers((statement) => this.select(statement));
 
   constructor(@InjectDataSource() private readonly db: DataSource) {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
@@ -74,7 +62,7 @@ export class TraceReads {
 
   /** Runs as vLLora's clients know them. */
   async runs(filters: GroupFilters, page: Page): Promise<views.Listed<views.RunView>> {
-    const { data, pagination } = await this.grouped({ by: 'run' }, filters, page);
+    const { data, pagination } = await this.spanFigures.groups({ by: 'run' }, filters, page);
     return { data: data.map(({ key, run_ids: _, ...figures }) => ({ run_id: key, ...figures })), pagination };
   }
 
@@ -84,7 +72,7 @@ export class TraceReads {
     page: Page,
   ): Promise<views.Listed<views.GroupView>> {
     const { by: group_by } = grouping;
-    const { data, pagination } = await this.grouped(grouping, filters, page);
+    const { data, pagination } = await this.spanFigures.groups(grouping, filters, page);
     const keyOf = (key: string): views.GroupKeyView =>
       group_by === 'time' ? { time_bucket: Number(key) } : { [`${group_by}_id`]: key };
     return {
@@ -93,45 +81,9 @@ export class TraceReads {
     };
   }
 
-  private async grouped(
-    grouping: Grouping,
-    filters: GroupFilters,
-    page: Page,
-  ): Promise<views.Listed<GroupRow>> {
-    const { limit, offset } = page;
-    const { spans, groups = {} } = filters;
-    const { project, runIds: _, runKind, ...narrower } = spans;
-    const count = async (): Promise<views.Listed<GroupRow>> => {
-      const runs = grouping.by === 'run' && (await this.runFigures.page(spans, groups, { limit, offset }));
-      if (!runs) return this.countedGroups(grouping, filters, { limit, offset });
-      return { data: runs.rows, pagination: { limit, offset, total: runs.total } };
-    };
-    // The table of figures alone tells which runs these are.
-    if (grouping.by === 'run' && Object.keys(narrower).length === 0) return count();
-    if (runKind) await this.runFigures.settle(project);
-    return this.answers.of({ grouping, groups, limit, offset }, spans, count);
-  }
-
-  private async countedGroups(
-    grouping: Grouping,
-    filters: GroupFilters,
-    page: Page,
-  ): Promise<views.Listed<GroupRow>> {
-    const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
-    const total = keys[0]?.total ?? (page.offset === 0 ? 0 : await this.countGroups(grouping, filters));
-    const pagination = { ...page, total };
-    if (keys.length === 0) return { data: [], pagination };
-    const rows = await this.select<GroupRow>(
-      selectGroups(grouping, ofGroups(grouping, filters.spans, keys)),
-      inMemory,
-    );
-    const byKey = new Map(rows.map((row) => [String(row.key), row]));
-    return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
-  }
-
-  /** Counts the runs of all projects that lost spans. */
+  /** Counts the runs of all projects that lost spans, or that an older server counted. */
   settleRuns(): Promise<void> {
-    return this.runFigures.settle();
+    return this.spanFigures.settle();
   }
 
   async labels(
@@ -163,9 +115,7 @@ export class TraceReads {
 
   /** One row without `bucketSeconds`, whose bucket means nothing. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
-    return this.answers.of({ bucketSeconds }, filter, () =>
-      this.select<views.BucketView>(selectFigures(filter, bucketSeconds), inMemory),
-    );
+    return this.spanFigures.figures(filter, bucketSeconds);
   }
 
   /** @returns undefined for a run of which there is no span */
@@ -185,19 +135,20 @@ export class TraceReads {
     return row?.deleted ?? 0;
   }
 
-  private async countGroups(grouping: Grouping, filters: GroupFilters): Promise<number> {
-    const [first] = await this.select<{ total: number }>(
-      selectGroupKeys(grouping, filters, { limit: 1, offset: 0 }),
-    );
-    return first?.total ?? 0;
+  private select<Row>(statement: Statement, settings = ''): Promise<Row[]> {
+    return this.inTransaction((select) => select<Row>(statement), settings);
   }
 
   /** @throws DatabaseUnavailable where too many others take long, or as the database does */
-  private select<Row>({ text, values }: Statement, settings = ''): Promise<Row[]> {
+  private inTransaction<T>(
+    work: (select: <Row>(statement: Statement) => Promise<Row[]>) => Promise<T>,
+    settings: string,
+    isolation: 'READ COMMITTED' | 'REPEATABLE READ' = 'READ COMMITTED',
+  ): Promise<T> {
     return this.inTurn(() =>
-      this.db.transaction(async (db) => {
+      this.db.transaction(isolation, async (db) => {
         await db.query(`SET LOCAL statement_timeout = ${maxMs}; ${settings}`);
-        return db.query<Row[]>(text, values);
+        return work(<Row>({ text, values }: Statement) => db.query<Row[]>(text, values));
       }),
     );
   }
@@ -215,25 +166,6 @@ export class TraceReads {
     });
     return Promise.race([waiting.promise, done]);
   }
-}
-
-/** The spans of these groups: all of a run or a thread, those of a span of time that match. */
-function ofGroups(
-  grouping: Grouping,
-  { project, ...filter }: SpanFilter,
-  keys: readonly { key: string }[],
-): SpanFilter {
-  const named = keys.map(({ key }) => key);
-  if (grouping.by !== 'time') return { project, [grouping.by === 'run' ? 'runIds' : 'threadIds']: named };
-  const buckets = named.map(Number);
-  const first = Math.min(...buckets);
-  const last = Math.max(...buckets) + grouping.bucketSeconds * 1_000_000 - 1;
-  return {
-    ...filter,
-    project,
-    startUs: Math.max(first, filter.startUs ?? first),
-    endUs: Math.min(last, filter.endUs ?? last),
-  };
 }
 
 /** A span on the clock; times in microseconds since the epoch. */
