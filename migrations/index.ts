@@ -18,6 +18,7 @@ import { ConsoleSessions1764000540000 } from './0054-console-sessions.js';
 import { Accounts1764000550000 } from './0055-accounts.js';
 import { SpanClients1764000560000 } from './0056-span-clients.js';
 import { PromptPrefix1764000570000 } from './0057-prompt-prefix.js';
+import { UserIsolation1764000580000 } from './0058-user-isolation.js';
 import { AccountsOfRevokedKeys1764000590000 } from './0059-accounts-of-revoked-keys.js';
 import { SessionRenewals1764000600000 } from './0060-session-renewals.js';
 import { RunSlices1764000610000 } from './0061-run-slices.js';
@@ -44,6 +45,7 @@ export const migrations = [
   Accounts1764000550000,
   SpanClients1764000560000,
   PromptPrefix1764000570000,
+  UserIsolation1764000580000,
   AccountsOfRevokedKeys1764000590000,
   SessionRenewals1764000600000,
   RunSlices1764000610000,

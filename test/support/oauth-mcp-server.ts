@@ -48,6 +48,10 @@ export class OAuthMcpServer {
   readonly seen: string[] = [];
   /** All access and refresh tokens. */
   readonly issued: string[] = [];
+  /** The person of each access token. */
+  readonly holders = new Map<string, string>();
+  /** Whether tokens are issued for no resource, too. */
+  asksForNoResource = false;
   private readonly codes = new Map<string, Code>();
   private readonly access = new Map<string, { family: Family; until: number }>();
   private readonly families = new Map<string, Family>();
@@ -169,8 +173,8 @@ export class OAuthMcpServer {
     const isRight =
       query?.get('code_challenge') === challenge &&
       query.get('redirect_uri') === form.get('redirect_uri') &&
-      query.get('resource') === this.url &&
-      form.get('resource') === this.url;
+      query.get('resource') === form.get('resource') &&
+      query.get('resource') === (this.asksForNoResource ? null : this.url);
     if (!given || !isRight) return refuse();
     this.grant({ person: given.person, scope: query.get('scope') ?? '', refresh: '', ended: false }, json);
   }
@@ -178,6 +182,7 @@ export class OAuthMcpServer {
   private grant(family: Family, json: (status: number, value: object) => void): void {
     const [access, refresh] = [token(), token()];
     this.issued.push(access, refresh);
+    this.holders.set(access, family.person);
     family.refresh = refresh;
     this.families.set(refresh, family);
     this.lastExpiry = Date.now() + 1_000 * this.lifetimeS;

@@ -1,4 +1,4 @@
-import { isInputError, isRefused } from './failed-results.js';
+import { isInputError, isRefused, isUnauthorized } from './failed-results.js';
 
 it.each([
   ['GitHub', 'failed to get issue: GET https://api.github.com/repos/o/r/issues/99: 404 Not Found []'],
@@ -75,3 +75,15 @@ it.each([
 it('looks at the beginning of a text alone', () => {
   expect(isRefused(`${'x'.repeat(3_000)} not found`)).toBe(false);
 });
+
+it.each([
+  ['Request failed with status code 401', true],
+  ['GET https://gitlab.example/api/v4/user: 401 Unauthorized', true],
+  ['Bad credentials', true],
+  ['{"error":"invalid_token"}', true],
+  ['{"ok":false,"error":"token_revoked"}', true],
+  ['The access token has expired', true],
+  ['403 Forbidden', false],
+  ['issue 4011 is closed', false],
+  ['Unexpected token < in JSON', false],
+])('%s is of a token that is not taken: %s', (text, expected) => expect(isUnauthorized(text)).toBe(expected));

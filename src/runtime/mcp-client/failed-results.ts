@@ -16,6 +16,12 @@ const refusals = [
   /forbidden|access denied|denied|not[ _-](allowed|permitted|authori[sz]ed|accessible|in_channel)|unauthori[sz]ed|permissions?\b|restricted|missing_scope/i,
 ];
 
+/** Whether a failure says that an access token is not taken (any more). */
+export const isUnauthorized = (text: string): boolean =>
+  /\b401\b|unauthori[sz]ed|unauthenticated|bad credentials|invalid[_ ](auth\b|(access[_ ])?token)|token.{0,20}(expired|revoked|invalid)/i.test(
+    text.slice(0, 2_000),
+  );
+
 /** Whether a failed result says that something is not found, closed or not allowed. */
 export function isRefused(text: string): boolean {
   const beginning = text.slice(0, 2_000);

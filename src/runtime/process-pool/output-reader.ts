@@ -49,6 +49,7 @@ export class OutputReader {
   /** The last unparsed line, why it is no message, and its time (performance.now()). */
   private lastUnparsed = { line: '', why: notMessage, at: -Infinity };
   private silent: boolean;
+  private readonly clean: NonNullable<ProcessLimits['clean']>;
   private warnedOfBytes = false;
 
   constructor(
@@ -60,6 +61,7 @@ export class OutputReader {
   ) {
     const { maxLineBytes, linesPerSecond, stderrBytes } = limits;
     this.silent = pid !== undefined;
+    this.clean = limits.clean ?? ((text) => text);
     this.budget = new LineBudget(linesPerSecond);
     this.tail = new ByteTail(stderrBytes);
     const overflow = (): void =>
@@ -89,7 +91,9 @@ export class OutputReader {
   seenSince(time: number): Seen {
     const { framer, messages, lastUnparsed, silent } = this;
     const last = lastUnparsed.at >= time ? lastUnparsed : undefined;
-    return { partial: framer.partial, unclosed: messages.unclosed, last, silent };
+    const { text, bytes } = framer.partial;
+    const partial = { text: this.clean(text, { end: true }), bytes };
+    return { partial, unclosed: messages.unclosed, last, silent };
   }
 
   /**
@@ -138,7 +142,7 @@ export class OutputReader {
 
   private readonly stderrSink = {
     line: (text: string, _bytes: number, cut: boolean): boolean => {
-      const line = text.trimEnd();
+      const line = this.clean(text, { end: cut }).trimEnd();
       const { execution: executionId } = this.conversation;
       if (line !== '') this.emit({ type: 'stderr', line, cut, skippedBytes: 0, executionId });
       return true;
@@ -148,7 +152,7 @@ export class OutputReader {
   };
 
   private readonly line = (text: string, bytes: number): boolean => {
-    this.messages.line(text, bytes);
+    this.messages.line(this.clean(text), bytes);
     return this.stdout.spend(1);
   };
 

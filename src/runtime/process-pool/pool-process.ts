@@ -148,7 +148,8 @@ export class PoolProcess {
   stderrBytes = (): number => this.output?.tail.total ?? 0;
 
   stderrTail(since = 0): string {
-    return this.output?.tail.text(Math.min(tailBytes, this.stderrBytes() - since)) ?? '';
+    const tail = this.output?.tail.text(Math.min(tailBytes, this.stderrBytes() - since)) ?? '';
+    return this.limits.clean?.(tail, { start: true }) ?? tail;
   }
 
   /**

@@ -29,6 +29,8 @@ export interface ProcessLimits {
   readonly stderrBytes: number;
   /** Default: Toolkeeper's own protocol (docs/tools/protocol.md). */
   readonly dialect?: Dialect;
+  /** Takes secrets out of all output before it is read. @param cut where the text was cut off */
+  readonly clean?: (text: string, cut?: { readonly start?: boolean; readonly end?: boolean }) => string;
 }
 
 /** All durations in milliseconds, all sizes in bytes. */

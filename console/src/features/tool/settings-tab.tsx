@@ -67,6 +67,12 @@ const captured: Readonly<Record<CustomToolView['capture'], string>> = {
   all: 'of all calls',
 };
 
+const isolated: Readonly<Record<CustomToolView['isolation'], string>> = {
+  user: 'processes per caller and project',
+  project: 'processes per project',
+  shared: 'shared by all projects',
+};
+
 function howItRuns(tool: CustomToolView): Pairs {
   const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
   return [
@@ -75,7 +81,7 @@ function howItRuns(tool: CustomToolView): Pairs {
       'Processes',
       keepAlive ? `${minProcesses} to ${poolSize}, reused` : `up to ${poolSize}, a new one for each call`,
     ],
-    ['Isolation', tool.isolation === 'project' ? 'processes per project' : 'shared by all projects'],
+    ['Isolation', isolated[tool.isolation]],
     ['Concurrency', `${tool.maxConcurrency} per process`],
     ['Retries', maxRetries === 0 ? 'none' : `${maxRetries}, after ${duration(retryDelayMs)}`],
     ['Declared effects', natureOf(annotations, tool.effectiveSandbox)],

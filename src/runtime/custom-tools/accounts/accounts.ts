@@ -149,7 +149,7 @@ export class Accounts implements OnApplicationBootstrap {
   list(user: string): Promise<AccountRow[]> {
     return this.dataSource.query<AccountRow[]>(
       `SELECT t.id AS "serverId", t.name AS server, a.status, a.scope, a.created_at AS "createdAt" FROM custom_tools t
-       LEFT JOIN accounts a ON a.server_id = t.id AND a.user_id = $1 AND a.url = t.url
+       LEFT JOIN accounts a ON a.server_id = t.id AND a.user_id = $1 AND a.url = coalesce(t.url, a.url)
        WHERE t.credentials = 'user' ORDER BY t.name`,
       [user],
     );

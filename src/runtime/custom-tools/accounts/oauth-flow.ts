@@ -10,7 +10,10 @@ import type { outboundFetch } from './outbound-fetch.js';
 
 /** An MCP server, and the client by which it is signed in to. */
 export interface OAuthServer {
+  /** The resource for which tokens are issued. */
   readonly url: URL;
+  /** Authorization server of tokens that are for no resource; absent: the one that the resource names. */
+  readonly issuer?: string | undefined;
   /** Opened: its variables `OAUTH_…` are read. */
   readonly env: PlainEnv;
   readonly fetch: ReturnType<typeof outboundFetch>;
@@ -78,6 +81,7 @@ function trimmed({
 
 class Provider implements OAuthClientProvider {
   location: URL | undefined;
+  discoveryState?: () => OAuthDiscoveryState;
 
   /** @param documentUrl of the client's metadata document; absent: this server has no https address */
   constructor(
@@ -126,14 +130,15 @@ export const clientMetadata = (redirectUrl: string) => ({
  * @returns the address to which the browser goes
  */
 export async function beginFlow(
-  { url, env, fetch }: OAuthServer,
+  { url, issuer, env, fetch }: OAuthServer,
   redirectUrl: string,
   flow: Flow,
   { scope, documentUrl }: { readonly scope?: string | undefined; readonly documentUrl?: string | undefined },
 ): Promise<URL> {
   const { auth, computeScopeUnion, extractWWWAuthenticateParams } = await library();
-  const challenge = extractWWWAuthenticateParams(await challenged(url, fetch));
+  const challenge = issuer ? {} : extractWWWAuthenticateParams(await challenged(url, fetch));
   const provider = new Provider(env, redirectUrl, flow, documentUrl);
+  if (issuer) provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   const wanted = scope ? computeScopeUnion(scope, challenge.scope) : (env['OAUTH_SCOPE'] ?? challenge.scope);
   const { resourceMetadataUrl } = challenge;
   await auth(provider, {

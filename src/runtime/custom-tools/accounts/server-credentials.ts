@@ -1,8 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import { Refusal } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { type Credential, SignInNeeded, signInNeededCode } from '../../mcp-client/credential.js';
+import { isUnauthorized } from '../../mcp-client/failed-results.js';
 import type { Accounts, AccountServer } from './accounts.js';
 import { clientToken, type Grant, type OAuthServer } from './oauth-flow.js';
 import type { Answer } from '../../mcp-client/remote-answer.js';
@@ -42,9 +44,12 @@ export class SharedCredential implements Credential {
 
 /** Accounts of all callers at one server. */
 export class ServerAccounts {
+  /** The token for a process of an admitted caller; absent: its requests get it. @throws Refusal `tool_unavailable` */
+  tokenOf?(user: string): string;
+
   constructor(
-    private readonly accounts: Accounts,
-    private readonly server: AccountServer,
+    protected readonly accounts: Accounts,
+    protected readonly server: AccountServer,
   ) {}
 
   ownerOf(caller: Principal): string | undefined {
@@ -60,7 +65,7 @@ export class ServerAccounts {
     const owner = this.ownerOf(caller);
     if (owner === undefined) throw this.accounts.refusal(this.server, caller);
     try {
-      await this.accounts.grant(this.server, owner);
+      await this.use(owner);
     } catch (error) {
       if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
       if (this.isExchanged(caller))
@@ -69,6 +74,10 @@ export class ServerAccounts {
         });
       // Only the call needs the token: it says why there is none.
     }
+  }
+
+  protected async use(user: string): Promise<void> {
+    await this.accounts.grant(this.server, user);
   }
 
   /** The error of a call as its caller gets it: a refusal with a link if another sign-in would help. */
@@ -105,5 +114,46 @@ export class ServerAccounts {
     const own = held.split(' ').filter(Boolean);
     if (asked.every((scope) => own.includes(scope))) return undefined;
     this.accounts.askForScopes(this.server, user, [...new Set([...own, ...asked])].join(' '));
+  }
+}
+
+const maxTokens = 10_000;
+
+/** Accounts at a server that gets the token of a caller with the process of that caller. */
+export class ProcessAccounts extends ServerAccounts {
+  /** Tokens with which calls were admitted last. */
+  private readonly tokens = new LRUCache<string, string>({ max: maxTokens });
+  /** Tokens that took the place of a refused one: a server that refuses these, too, has another reason. */
+  private readonly second = new LRUCache<string, string>({ max: maxTokens });
+
+  override tokenOf(user: string): string {
+    const token = this.tokens.get(user);
+    if (token !== undefined) return token;
+    const detail = `${this.server.name}: its authorization server issues no token now`;
+    throw new Refusal('tool_unavailable', detail, { retryAfterMs: 1_000 });
+  }
+
+  protected override async use(user: string): Promise<void> {
+    try {
+      this.tokens.set(user, (await this.accounts.grant(this.server, user)).accessToken);
+    } catch (error) {
+      if (error instanceof SignInNeeded) this.tokens.delete(user);
+      throw error;
+    }
+  }
+
+  override async explained(error: unknown, caller: Principal): Promise<unknown> {
+    const user = this.ownerOf(caller) ?? '';
+    // A renewal that fails for good shows in the check below.
+    if (error instanceof ToolFailure && isUnauthorized(error.message))
+      await this.renewOnce(user).catch(() => undefined);
+    return super.explained(error, caller);
+  }
+
+  /** Only the words of a failure tell that its token was refused: without another one to try, they end no account. */
+  private async renewOnce(user: string): Promise<void> {
+    const { accessToken, refreshToken } = await this.accounts.grant(this.server, user);
+    if (refreshToken === undefined || this.second.get(user) === accessToken) return;
+    this.second.set(user, (await this.accounts.renewed(this.server, user, accessToken)).accessToken);
   }
 }

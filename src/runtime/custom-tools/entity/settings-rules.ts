@@ -39,13 +39,21 @@ function checkRemote(tool: CustomTool): void {
   for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, tool.env);
 }
 
-function checkCredentials({ credentials, url, env, headers, cacheTtlMs }: CustomTool): void {
+function checkCredentials(tool: CustomTool): void {
+  const { credentials, isolation, protocol, url, env, headers, cacheTtlMs } = tool;
+  if ((credentials === 'user' || isolation === 'user') && cacheTtlMs)
+    throw wrong(
+      '/cacheTtlMs',
+      'must be left out: callers with accounts or processes of their own share no results',
+    );
   if (credentials === 'none') return;
-  if (url === null) throw wrong('/credentials', 'needs url');
+  if (url === null && !(credentials === 'user' && isolation === 'user' && protocol === 'mcp'))
+    throw wrong(
+      '/credentials',
+      'needs url; or, as "user" with isolation "user", the command of an MCP server',
+    );
   if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization'))
     throw wrong('/headers/Authorization', `must be left out with credentials "${credentials}"`);
-  if (credentials === 'user' && cacheTtlMs)
-    throw wrong('/cacheTtlMs', 'must be left out: callers with accounts of their own share no results');
   const exchanges = Object.hasOwn(env, 'OAUTH_EXCHANGE_URL');
   if (exchanges && credentials === 'shared')
     throw wrong('/env', 'must hold OAUTH_EXCHANGE_URL only with credentials "user"');

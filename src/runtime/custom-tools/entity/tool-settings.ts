@@ -34,8 +34,8 @@ export const toolProtocols = ['jsonrpc', 'mcp'] as const;
 export type ToolProtocol = (typeof toolProtocols)[number];
 export const captureSettings = ['none', 'failures', 'all'] as const;
 export type CaptureSetting = (typeof captureSettings)[number];
-export const isolations = ['project', 'shared'] as const;
-/** Whether processes are shared by all callers or only within a project. */
+export const isolations = ['user', 'project', 'shared'] as const;
+/** Whether processes are shared by all callers, within a project, or by the calls of one caller there. */
 export type Isolation = (typeof isolations)[number];
 
 export const credentialKinds = ['none', 'shared', 'user'] as const;
@@ -136,7 +136,7 @@ export class ToolSettings {
   @OptionalOneOf(credentialKinds, {
     default: 'none',
     example: 'none',
-    description: 'OAuth at the server behind `url`: none, as this server (shared), or as each caller (user)',
+    description: 'OAuth: none, as this server (shared, with `url`), or as each caller (user)',
   })
   credentials!: (typeof credentialKinds)[number];
   @Setting('jsonb', ApiProperty({ type: [String], example: ['tool.py'] }))
@@ -225,14 +225,14 @@ export class ToolSettings {
     ApiProperty({
       enum: isolations,
       example: 'shared',
-      description: 'Which callers share a process that stays: those of a project, or all',
+      description: 'Which calls share a process that stays: of a caller in a project, of a project, or all',
     }),
     'shared',
   )
   @OptionalOneOf(isolations, {
     example: 'project',
     description:
-      'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
+      'Which calls share a process that stays: those of a caller in a project (user), of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   isolation!: Isolation;
   @Setting('jsonb', ApiProperty({ type: AnnotationsView }), carefulAnnotations)

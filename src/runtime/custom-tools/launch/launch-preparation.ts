@@ -24,7 +24,8 @@ import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../sec
 import { Redactor } from '../../secrets/redactor.js';
 import { Accounts, type AccountServer } from '../accounts/accounts.js';
 import { outboundFetch } from '../accounts/outbound-fetch.js';
-import { ServerAccounts, SharedCredential } from '../accounts/server-credentials.js';
+import { tokenMark, withoutSignIn } from '../accounts/process-token.js';
+import { ProcessAccounts, ServerAccounts, SharedCredential } from '../accounts/server-credentials.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -40,7 +41,7 @@ export interface PreparedLaunch extends ResolvedCommand {
   readonly dialect?: Dialect;
   /** Starts sessions with a remote tool, which has no process here. */
   readonly remote?: Launcher;
-  /** Accounts of the callers, for a remote tool that requires them. */
+  /** Accounts of the callers, for a tool that requires them. */
   readonly accounts?: ServerAccounts;
   /** Starts sessions for one caller. */
   readonly remoteFor?: (user: string) => Launcher;
@@ -81,6 +82,8 @@ export class LaunchPreparation {
     const redactor = new Redactor(secretsOf(tool.env, own));
     if (tool.url !== null) return this.elsewhere(new URL(tool.url), tool, own, redactor);
     const { bundle } = tool;
+    const accounts = this.processAccounts(tool, own);
+    const env = accounts ? withoutSignIn(own) : own;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
       : await ownPlace(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
@@ -91,14 +94,26 @@ export class LaunchPreparation {
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
     const there = { ...place.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(notRead);
+    const launch = await resolveCommand(pinned, there, env, root, this.rules, whyNotRun).catch(notRead);
     const { own: claimed, claimedBy } = place;
     if (claimed !== undefined && claimedBy !== undefined)
       await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
         throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
       });
     const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
-    return { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
+    const started = { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
+    return { ...started, ...(accounts && { accounts }) };
+  }
+
+  /** Accounts whose tokens processes get, each that of its caller. */
+  private processAccounts(tool: CustomTool, own: PlainEnv): ProcessAccounts | undefined {
+    if (tool.credentials === 'none') return undefined;
+    if (!Object.values(own).some((value) => value.includes(tokenMark)))
+      throw wrong(
+        '/env',
+        `must hold a variable with ${tokenMark}, where the access token of the caller stands`,
+      );
+    return new ProcessAccounts(this.accounts, this.accountServer(tool, own));
   }
 
   private elsewhere(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
@@ -126,10 +141,13 @@ export class LaunchPreparation {
 
   /** The server as OAuth clients need it: id, URL, opened environment and `fetch`. */
   accountServer(tool: CustomTool, env = this.open(tool)): AccountServer {
-    const url = new URL(tool.url ?? '');
-    const named = [url.href, env['OAUTH_ISSUER'], env['OAUTH_EXCHANGE_URL']];
+    const { OAUTH_RESOURCE: resource = tool.url, OAUTH_ISSUER: issuer } = env;
+    const url = URL.parse(tool.url ?? resource ?? issuer ?? '');
+    if (!url || !/^https?:$/.test(url.protocol))
+      throw wrong('/env', 'must hold OAUTH_RESOURCE, or OAUTH_ISSUER alone, as an http or https URL');
+    const named = [url.href, issuer, env['OAUTH_EXCHANGE_URL']];
     const fetch = outboundFetch(named, this.config.builtinTools.outbound, this.remote.ownPort);
-    return { id: tool.id, name: tool.name, url, env, fetch };
+    return { id: tool.id, name: tool.name, url, env, fetch, ...(resource === null && { issuer }) };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {

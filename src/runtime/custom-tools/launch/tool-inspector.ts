@@ -30,6 +30,7 @@ import {
 } from '../../process-pool/pool.types.js';
 import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Redactor } from '../../secrets/redactor.js';
+import { withToken } from '../accounts/process-token.js';
 import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
@@ -143,15 +144,18 @@ export class ToolInspector {
     const { inputSchema: schema } = tool;
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
-    if (launch.remoteFor && user === undefined) return { ...launch, compiled };
+    if (launch.accounts && user === undefined) return { ...launch, compiled };
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs } = this.config.customTools;
     try {
-      const limits = processLimits(this.config.customTools, launch.dialect);
+      const token =
+        user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user).token();
+      const own = withToken(confined.command, await token);
+      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...own };
       const onNews = listen?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(confined.command, limits, start, { onNews }),
+        (start) => probeExecutable(own.spec, limits, start, { onNews }),
         user === undefined ? launch.remote : launch.remoteFor?.(user),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };

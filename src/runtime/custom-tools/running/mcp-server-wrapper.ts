@@ -80,7 +80,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   /** What it offers beside its tools, as far as that is approved. */
   offer(project: string): ServerOffer {
     const { backend } = this;
-    const pool = 'pool' in backend ? (backend.projects ?? { at: () => backend.pool }).at(project) : undefined;
+    const shared = 'pool' in backend ? { at: () => backend.pool } : undefined;
+    const projects = 'projects' in backend && !backend.ownerOf ? backend.projects : undefined;
+    const pool = (projects ?? shared)?.at(project);
     // The lists of one account are not shown to others.
     const handshake = this.accounts ? {} : this.listing?.of(pool);
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};

@@ -85,7 +85,8 @@ export class McpSessionTool implements ServerTool {
   async wake(project: string): Promise<void> {
     const { backend } = this.wrapper;
     if ('unavailable' in backend || backend.accounts) return;
-    const pool = backend.projects?.of(project) ?? backend.pool;
+    // Lists are read of nobody's process, which ends when it is idle.
+    const pool = backend.ownerOf ? backend.pool : (backend.projects?.of(project) ?? backend.pool);
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 

@@ -49,7 +49,7 @@ export class PoolCalls {
   /**
    * Takes a slot for one call of a caller.
    * @param jobOf makes the request for the process
-   * @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down`
+   * @throws Refusal `tool_unavailable`, `queue_full`, `shutting_down` or `authorization_required`
    */
   takeSlot(caller: Caller, jobOf: (input: unknown, run: ToolRun) => PoolJob): Slot {
     const { name } = this.tool;
@@ -57,8 +57,7 @@ export class PoolCalls {
     if ('unavailable' in backend) throw this.cannotStart(backend.unavailable, caller);
     try {
       const pool =
-        backend.projects?.of(caller.context.projectId, backend.accounts?.ownerOf(caller.principal)) ??
-        backend.pool;
+        backend.projects?.of(caller.context.projectId, backend.ownerOf?.(caller.principal)) ?? backend.pool;
       const why = pool.whyUnavailable();
       if (why !== undefined) throw this.cannotStart(why, caller);
       const slot = pool.admit(holderOf(caller));

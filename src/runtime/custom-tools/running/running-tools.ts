@@ -12,6 +12,7 @@ import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
+import { withToken } from '../accounts/process-token.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { asUnavailable, ToolSandbox } from '../launch/launch-preparation.js';
@@ -21,7 +22,14 @@ import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
 import { McpServerWrapper } from './mcp-server-wrapper.js';
 import { namesOf, OfferedTools } from './offered-tools.js';
-import { poolSettings, poolsOf, ProjectPools, type ToolBackend } from './tool-backend.js';
+import {
+  type Owner,
+  ownersOf,
+  poolSettings,
+  poolsOf,
+  ProjectPools,
+  type ToolBackend,
+} from './tool-backend.js';
 
 /** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
@@ -127,7 +135,7 @@ export class RunningTools {
     const before = this.wrappers.get(name);
     this.wrappers.set(name, wrapper);
     if (before && before.backend !== wrapper.backend) void this.retire(before);
-    if ('pool' in wrapper.backend && !wrapper.backend.accounts) wrapper.backend.pool.warm();
+    if ('pool' in wrapper.backend && !wrapper.backend.ownerOf) wrapper.backend.pool.warm();
     this.offered.put(name, wrapper.offered());
     if (wrapper instanceof McpServerWrapper) this.registry.putServer(wrapper.session);
     this.warn(wrapper);
@@ -220,11 +228,12 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const { accounts, remoteFor } = start;
+    const { accounts, remote, remoteFor } = start;
+    const isPersonal = accounts !== undefined || tool.isolation === 'user';
     const listing = dialect && new McpListing(handshake, accounts !== undefined);
-    const make = (minProcesses: number, user?: string): ProcessPool => {
-      const launcher = user === undefined ? start.remote : remoteFor?.(user);
-      const pool = this.factory.create({ ...settings, minProcesses }, launcher);
+    const make = (minProcesses: number, owner?: Owner): ProcessPool => {
+      const own = { ...settings, minProcesses, ...withToken(settings.spec, owner?.token) };
+      const pool = this.factory.create(own, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => event.type === 'terminate' && confined.ended(event.pid));
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
@@ -240,8 +249,14 @@ export class RunningTools {
       confined,
       ...(listing && { listing }),
       ...(accounts && { accounts }),
-      ...((accounts || tool.isolation === 'project') && {
-        projects: new ProjectPools(pool, (user) => make(0, user), end, this.config.customTools.maxProcesses),
+      ...(isPersonal && { ownerOf: ownersOf(tool.name, accounts) }),
+      ...((isPersonal || tool.isolation === 'project') && {
+        projects: new ProjectPools(
+          pool,
+          (owner) => make(0, owner),
+          end,
+          this.config.customTools.maxProcesses,
+        ),
       }),
     };
   }

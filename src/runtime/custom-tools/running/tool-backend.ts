@@ -1,3 +1,5 @@
+import { Refusal } from '../../../base/common/errors.js';
+import type { Principal } from '../../../web/contract/principal.js';
 import {
   type Dialect,
   type PoolStats,
@@ -21,6 +23,8 @@ export interface RunningBackend {
   readonly projects?: ProjectPools;
   /** Accounts by which its callers are served, each by processes of its own. */
   readonly accounts?: ServerAccounts;
+  /** @throws Refusal for a caller that cannot have processes of its own. Absent: callers share them. */
+  readonly ownerOf?: (caller: Principal) => Owner;
   readonly workingDir: string;
   /** Path of the program that is started, links resolved. */
   readonly realPath: string;
@@ -30,6 +34,22 @@ export interface RunningBackend {
   /** Tools that an MCP server lists. */
   readonly listing?: McpListing;
 }
+
+/** The caller whom processes serve alone. */
+export interface Owner {
+  readonly user: string;
+  /** In the environment of its processes; others take their place when it changes. */
+  readonly token?: string;
+}
+
+export const ownersOf =
+  (tool: string, accounts: ServerAccounts | undefined): RunningBackend['ownerOf'] =>
+  (caller) => {
+    const user = accounts ? accounts.ownerOf(caller) : caller.keyId;
+    if (user === undefined)
+      throw new Refusal('authorization_required', `${tool} has processes of each caller: send a key`);
+    return { user, ...(accounts?.tokenOf && { token: accounts.tokenOf(user) }) };
+  };
 
 /** A pool to run on, or the reason why there is none. */
 export type ToolBackend = RunningBackend | { readonly unavailable: string };
@@ -62,6 +82,7 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
  */
 export class ProjectPools {
   private readonly pools = new Map<string, ProcessPool>();
+  private readonly tokens = new WeakMap<ProcessPool, string>();
   private isClosed = false;
 
   /**
@@ -70,29 +91,35 @@ export class ProjectPools {
    */
   constructor(
     private readonly ofDefault: ProcessPool,
-    private readonly make: (user?: string) => ProcessPool,
+    private readonly make: (owner?: Owner) => ProcessPool,
     private readonly end: (pool: ProcessPool) => void,
     private readonly max: number,
   ) {}
 
   /**
-   * @param user if each has processes of its own
+   * @param owner if each has processes of its own
    * @throws PoolFailure `queue_full` if too many projects use the tool, `shutting_down`
    */
-  of(project: string, user?: string): ProcessPool {
-    if (project === 'default' && user === undefined) return this.ofDefault;
-    const key = user === undefined ? project : ownerKey(user, project);
-    return this.pools.get(key) ?? this.open(key, user);
+  of(project: string, owner?: Owner): ProcessPool {
+    if (project === 'default' && !owner) return this.ofDefault;
+    const key = owner ? ownerKey(owner.user, project) : project;
+    const known = this.pools.get(key);
+    if (known && this.tokens.get(known) === owner?.token) return known;
+    if (known) this.remove(key, known);
+    return this.open(key, owner);
   }
 
   /** Ends the sessions of a user, whose account is another one now. */
   drop(user: string): void {
     const first = ownerKey(user, '').slice(0, -2);
     for (const [key, pool] of this.pools) {
-      if (!key.startsWith(first)) continue;
-      this.pools.delete(key);
-      this.end(pool);
+      if (key.startsWith(first)) this.remove(key, pool);
     }
+  }
+
+  private remove(key: string, pool: ProcessPool): void {
+    this.pools.delete(key);
+    this.end(pool);
   }
 
   /** The pool of a project, if it has one. */
@@ -109,15 +136,16 @@ export class ProjectPools {
     this.isClosed = true;
   }
 
-  private open(project: string, user?: string): ProcessPool {
+  private open(project: string, owner?: Owner): ProcessPool {
     if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
     if (this.pools.size >= this.max) for (const each of this.pools.keys()) this.endIfUnused(each);
     if (this.pools.size >= this.max) {
       const why = `${this.max} projects or users use the tool already (CUSTOM_TOOLS_MAX_PROCESSES)`;
       throw new PoolFailure('queue_full', why);
     }
-    const pool = this.make(user);
+    const pool = this.make(owner);
     this.pools.set(project, pool);
+    if (owner?.token !== undefined) this.tokens.set(pool, owner.token);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate' && event.reason === 'idle' && this.pools.get(project) === pool)
         this.endIfUnused(project);
@@ -128,9 +156,7 @@ export class ProjectPools {
   private endIfUnused(project: string): void {
     const pool = this.pools.get(project);
     const { starting = 0, idle = 0, busy = 0, waiting = 0 } = pool?.stats() ?? {};
-    if (!pool || starting + idle + busy + waiting > 0) return;
-    this.pools.delete(project);
-    this.end(pool);
+    if (pool && starting + idle + busy + waiting === 0) this.remove(project, pool);
   }
 }
 
@@ -148,7 +174,7 @@ export function poolSettings(
     name: tool.name,
     spec,
     // Nobody's session cannot begin.
-    minProcesses: tool.credentials === 'user' ? 0 : tool.minProcesses,
+    minProcesses: tool.credentials === 'user' || tool.isolation === 'user' ? 0 : tool.minProcesses,
     poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
     keepAlive: tool.keepAlive,
     maxConcurrency: tool.maxConcurrency,
