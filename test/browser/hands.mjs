@@ -66,6 +66,15 @@ export async function choose(page, label, option) {
   await page.getByRole('option', { name: option, exact: true }).click();
 }
 
+/** Saves a change of a tool, which asks why. */
+export async function saveRevision(page, reason = 'it was wrong') {
+  await page.getByRole('button', { name: 'Save revision', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill(reason);
+  await dialog.getByRole('button', { name: 'Save revision' }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
 /** @returns the field of a filter that the bar offers */
 export async function addFilter(page, name) {
   await page.getByRole('button', { name: 'Add filter' }).click();

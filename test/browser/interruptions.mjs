@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
+import { saveRevision } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
@@ -101,7 +102,7 @@ describe('interruptions', () => {
     await fetchedAhead(page);
     await lab.restart(async () => {
       await lost.waitFor();
-      await save.click();
+      await saveRevision(page);
       await page.getByText('The server does not answer').waitFor();
       await page.getByRole('link', { name: 'Executions' }).click();
       await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
@@ -111,7 +112,7 @@ describe('interruptions', () => {
     });
     await lost.waitFor({ state: 'detached' });
     assert.equal(await page.getByLabel('Description').inputValue(), 'Counts words that are dear');
-    await save.click();
+    await saveRevision(page);
     await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
     await page.getByRole('link', { name: 'Executions' }).click();
     await page.getByText('in all').waitFor();

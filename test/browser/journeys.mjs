@@ -195,6 +195,8 @@ describe('journeys', () => {
       await press(page.getByRole('link', { name: 'Edit the tool' }));
       await write(page.getByLabel('Command'), 'python3 mended.py');
       await press(page.getByRole('button', { name: 'Save revision' }));
+      await write(page.getByLabel('Reason'), 'it crashed');
+      await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
       await press(page.getByRole('button', { name: 'Close circuit' }));
       await write(page.getByLabel('Reason'), 'it was the empty text');

@@ -236,6 +236,24 @@ describe('two projects with equal ids', () => {
     await page.getByText('No executions match these filters in project support').waitFor();
   });
 
+  it('names outside Latin-1 are projects like others', async () => {
+    const project = '結帳 données-€';
+    await visitor.open(`/tools/word_count/try?project=${encodeURIComponent(project)}`);
+    await page.getByText(`Runs in project ${project}`).waitFor();
+    await page.getByRole('textbox', { name: 'text' }).fill('one');
+    await act(project, recorded, () => page.getByRole('button', { name: 'Run', exact: true }).click());
+    const [startUs, header] = [Date.now() * 1_000, `UTF-8''${encodeURIComponent(project)}`];
+    const span = { trace_id: '8bf92f3577b34da6a3ce929d0e0e4738', span_id: 'b1', operation_name: 'far away' };
+    await inProject(header, 'POST', '/api/v1/spans', [
+      { ...span, start_time_us: startUs, finish_time_us: startUs + 1_000 },
+    ]);
+    await visitor.open('/traces?kind=all');
+    await choose(page, 'Project', project);
+    await page.getByRole('link', { name: 'far away' }).click();
+    await page.getByRole('heading', { level: 1, name: 'far away' }).waitFor();
+    assert.equal(projectInAddress(), project);
+  });
+
   it('an address without a project opens the trace in the project that has it', async () => {
     const only = '7bf92f3577b34da6a3ce929d0e0e4737';
     const startUs = Date.now() * 1_000;

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
-import { openLab } from './lab.mjs';
+import { openLab, until } from './lab.mjs';
 
 const { startLlmServer } = await import('../support/llm-endpoint.ts');
+const { startAskingServer } = await import('../support/asking-modern-server.ts');
 const { calling } = await import('../support/assistant.ts');
 
-// real: the built server, an MCP server of the official library that asks, Chromium; scripted: the assistant's model
+// real: the built server, MCP servers of the official library that ask, Chromium; scripted: the assistant's model
 
 const root = join(import.meta.dirname, '..', '..');
 const [library, fixtures] = [join(root, 'node_modules'), join(root, 'test', 'fixtures', 'tools')];
@@ -16,7 +17,9 @@ describe('questions of tools', () => {
   let lab;
   let visitor;
   let llm;
+  let rounds;
   before(async () => {
+    rounds = await startAskingServer();
     llm = await startLlmServer(({ body: { messages } }) =>
       messages.at(-1).role === 'user' ? calling('asking__order', { item: 'tea' }) : 'It is ordered.',
     );
@@ -33,13 +36,15 @@ describe('questions of tools', () => {
       sandbox: { allowedPaths: [library] },
     });
     assert.equal(status, 201, JSON.stringify(body));
-    visitor = await lab.visit();
+    // An asynchronous execution has no record while it asks.
+    visitor = await lab.visit({ known: [/404 .*\/tool-metrics\/executions\//] });
     await lab.signIn(visitor);
   });
   after(async () => {
     lab.assertQuiet();
     await lab.close();
     await llm.close();
+    await rounds.stop();
   });
 
   const question = () => visitor.page.getByRole('form', { name: 'Question of the tool' });
@@ -108,6 +113,39 @@ describe('questions of tools', () => {
       .first()
       .waitFor();
     assert.deepEqual(await endOf('asking__sign_in'), ['success']);
+  });
+
+  it('are a form on the page of an asynchronous execution, which goes on with the answer', async () => {
+    const { page, open } = visitor;
+    const server = { name: 'rounds', protocol: 'mcp', url: rounds.url };
+    assert.equal((await lab.api('POST', '/api/v1/custom-tools', server)).status, 201);
+    const reply = await fetch(`${lab.url}/api/v1/tools/rounds__order/execute`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${lab.adminKey}`,
+        'content-type': 'application/json',
+        prefer: 'respond-async',
+      },
+      body: JSON.stringify({ input: { item: 'coffee' }, elicitation: { form: {} } }),
+    });
+    const { id } = await reply.json();
+    await until(
+      async () => (await lab.api('GET', `/api/v1/executions/${id}`)).body.status === 'input_required',
+      'its question',
+    );
+    await open(`/executions/${id}`);
+    await question().getByText('How many of coffee?').waitFor();
+    assert.deepEqual(await violationsOf(page, 'question of an asynchronous execution'), []);
+    await question().getByLabel('amount').fill('9');
+    await question().getByRole('button', { name: 'Send answer' }).click();
+    await question().waitFor({ state: 'detached' });
+    const { outcome } = await until(async () => {
+      const { body } = await lab.api('GET', `/api/v1/executions/${id}`);
+      return body.endedAt && body;
+    }, 'its end');
+    assert.match(JSON.stringify(outcome.result), /amount[^}]*9/);
+    await page.getByRole('link', { name: outcome.executionId }).click();
+    await page.getByRole('heading', { level: 1, name: 'Execution of rounds__order' }).waitFor();
   });
 
   it("are a form in the assistant's card of the call", async () => {

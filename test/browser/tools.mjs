@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
+import { saveRevision } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 /** Where the MCP server is that tests register. */
@@ -302,7 +303,7 @@ describe('tools', () => {
     await page.getByLabel('query').fill('nodes');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Finding 1 for nodes').waitFor();
-    await page.getByRole('button', { name: 'Save revision', exact: true }).click();
+    await saveRevision(page);
     await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
     await page
       .getByRole('region', { name: 'tool.py' })
@@ -310,6 +311,40 @@ describe('tools', () => {
       .waitFor();
     const { body: mended } = await lab.call('from_template', { query: 'nodes', limit: 1 });
     assert.equal(mended.result.items[0].title, 'Finding 1 for nodes');
+    await visitor.context.close();
+  });
+
+  it('a roll-back asks its reason once the revision has been tried', async () => {
+    const program = join(lab.program, 'moved.py');
+    copyFileSync(join(lab.program, 'tool.py'), program);
+    await lab.register('moved', { args: ['moved.py'] });
+    await lab.api('PATCH', '/api/v1/custom-tools/moved?reason=mended', { args: ['mended.py'] });
+    rmSync(program);
+    const visitor = await lab.visit({ known: [/400|503/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/moved/revisions');
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('alert').getByText('moved.py').first().waitFor();
+    assert.equal(await dialog.getByLabel('Reason').count(), 0);
+    assert.ok(await dialog.getByRole('button', { name: 'Roll back' }).isDisabled());
+    assert.deepEqual(await violationsOf(page, 'roll-back'), []);
+    copyFileSync(join(lab.program, 'tool.py'), program);
+    await dialog.getByRole('button', { name: 'Try again' }).click();
+    await dialog.getByLabel('Reason').fill('the mended one counts wrong');
+    await dialog.getByRole('button', { name: 'Roll back' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('rollback to 1').waitFor();
+    const { body } = await lab.api('GET', '/api/v1/audit?target=moved');
+    const reasons = body.data.filter(({ reason }) => reason !== null);
+    assert.deepEqual(
+      reasons.map(({ action, reason }) => [action, reason]),
+      [
+        ['rollBackCustomTool', 'the mended one counts wrong'],
+        ['updateCustomTool', 'mended'],
+      ],
+    );
     await visitor.context.close();
   });
 
@@ -409,6 +444,13 @@ describe('tools', () => {
     await page.getByText(`Its calls are refused: ${why}`).waitFor();
     await page.getByRole('link', { name: 'Review' }).click();
     await page.getByText('1 tool of this server waits for approval').waitFor();
+    await lab.api('GET', '/api/v1/custom-tools/changing/health');
+    const notice = page.getByText('1 of its tools are held back');
+    await visitor.open('/tools/changing/settings');
+    await notice.waitFor();
+    await visitor.open('/tools/changing/tools');
+    await page.getByText('1 tool of this server waits for approval').waitFor();
+    assert.equal(await notice.count(), 0);
     await page
       .getByRole('row', { name: /late held/ })
       .getByRole('button', { name: 'Show' })

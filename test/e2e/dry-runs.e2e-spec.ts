@@ -116,6 +116,20 @@ describe('a dry run of a change', () => {
     await tk.http.post('/api/v1/custom-tools/nothing/try').send({}).expect(404);
   });
 
+  it('by a rollback starts what the revision names, and changes nothing', async () => {
+    await tk.register('turned', { env: { TOOL_MODE: 'old' } });
+    const change = { env: { TOOL_MODE: 'new' } };
+    await tk.http.patch('/api/v1/custom-tools/turned?reason=newer').send(change).expect(200);
+    const place = '/api/v1/custom-tools/turned/revisions';
+    const { body } = await tk.http.post(`${place}/1/try`).expect(200);
+    expect(body).toMatchObject({ handshake: expect.any(Object), outcome: null });
+    await tk.http.post(`${place}/7/try`).expect(404);
+    await tk.http.post(`${place}/none/try`).expect(400);
+    expect((await tk.http.get('/api/v1/custom-tools/turned').expect(200)).body.revision).toBe(2);
+    const { body: audit } = await tk.http.get('/api/v1/audit?target=turned&action=updateCustomTool');
+    expect(audit.data).toMatchObject([{ reason: 'newer' }]);
+  });
+
   it('of an MCP server neither uses nor ends the process that serves', async () => {
     const server = {
       ...{ protocol: 'mcp', command: 'node', args: [join(fixtures, 'mcp-server.mjs')], name: 'notes' },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import type { Test } from 'supertest';
 import type TestAgent from 'supertest/lib/agent.js';
 import { ToolEvents } from '../../src/base/streams/tool-events.js';
 import { bearer } from '../support/admin-key.js';
@@ -27,6 +28,7 @@ beforeAll(async () => {
     const made = await tk.http.post('/api/v1/keys').send({ name: who, scopes, projects }).expect(201);
     keys[who] = made.body.key;
   }
+  await tk.register('named', { keepAlive: true });
   await tk.register('shared', { keepAlive: true, callsPerInvestigation: 5 });
   const call = async (who: string, input: object): Promise<void> => {
     const { body } = await of(who)
@@ -70,6 +72,23 @@ describe('a project in the query', () => {
   ])('is refused where it is no name: %.80s', async (url, status) => {
     const { body } = await tk.http.get(url).expect(status);
     expect(body.errors).toEqual([expect.objectContaining({ pointer: '/project' })]);
+  });
+
+  it.each([
+    ["UTF-8''%E7%B5%90%E5%B8%B3", '結帳'],
+    ["UTF-8''donn%C3%A9es-%E2%82%AC%2050%25", 'données-€ 50%'],
+    ["UTF-8''a%20b", 'a b'],
+    ['a%20b', 'a%20b'],
+    ['50%', '50%'],
+    ["UTF-8''100%", "UTF-8''100%"],
+    ["UTF-8''a%00", "UTF-8''a%00"],
+  ])('comes in a header as RFC 8187 writes it: %s', async (header, project) => {
+    const named = (request: Test): Test => request.set('x-project-id', header);
+    const { body } = await named(tk.http.post('/api/v1/tools/named/execute').send({ input: {} }));
+    const list = `${path}?project=${encodeURIComponent(project)}`;
+    const row = await until(async () => (await get(tk.http, list)).data[0], { what: 'its record' });
+    expect(row).toMatchObject({ metricId: body.executionId, project });
+    expect((await named(tk.http.get(path)).expect(200)).body.data).toEqual([row]);
   });
 
   it('opens the run, the trace and its spans of that project', async () => {
@@ -193,7 +212,7 @@ describe('a key of one project', () => {
   it('follows its own executions alone, and the events of all tools', async () => {
     const followed = await follow('a', 'executions,events');
     const call = async (who: string): Promise<string> =>
-      (await of(who).post('/api/v1/tools/shared/execute').send({ input: {} })).body.executionId;
+      (await of(who).post('/api/v1/tools/named/execute').send({ input: {} })).body.executionId;
     const foreign = await call('b');
     const own = await call('a');
     await until(() => followed.text().includes(own), { what: 'its execution' });

@@ -4,7 +4,7 @@ import {
   newToolMetric,
   type ToolMetric,
 } from '../../src/records/executions/execution-record.js';
-import { CallerCap } from '../../src/records/executions/rollups/callers.sql.js';
+import { addRefusals, CallerCap } from '../../src/records/executions/rollups/callers.sql.js';
 import { RefusedCallers } from '../../src/records/executions/rollups/refused-callers.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import type { CallersQuery, CallersView } from '../../src/records/executions/tool-metrics.dto.js';
@@ -122,6 +122,10 @@ it('counts refusals, which have no record: another server reads them', async () 
     ['alice', 0, 0, 1],
   ]);
   expect(await brief({ by: 'project', ...until })).toHaveLength(2);
+  expect((await refused.since(new Date(Date.now() - hour))).get('t')).toMatchObject([
+    { code: 'circuit_open', count: 4 },
+  ]);
+  expect(await refused.since(new Date(Date.now() + hour))).toEqual(new Map());
 });
 
 it('keeps refusals that the database did not take, and writes them later', async () => {
@@ -141,7 +145,16 @@ it('keeps refusals that the database did not take, and writes them later', async
 it('goes with the executions: when they are old, and when an operator empties the table', async () => {
   const rows = (): Promise<object[]> => db.dataSource.query('SELECT FROM tool_caller_rollups');
   await insert([call('bob', noon - 3 * day), call('bob', Date.now())]);
-  expect(await rows()).toHaveLength(4);
+  await db.dataSource.query(addRefusals, [
+    [new Date(noon - 3 * day)],
+    ['t'],
+    ['p'],
+    ['eve'],
+    ['circuit_open'],
+    [1],
+    0,
+  ]);
+  expect(await rows()).toHaveLength(7);
   await metrics.cleanupOldMetrics(2);
   expect(await rows()).toHaveLength(2);
   await db.dataSource.query('TRUNCATE tool_metrics');

@@ -3,7 +3,7 @@ import type { CircuitBreakers } from '../../src/call/circuits/circuit-breakers.j
 import { CircuitsService } from '../../src/call/circuits/circuits.service.js';
 import { CallEvents } from '../../src/web/contract/call-events.js';
 import { RecentCalls } from '../../src/insight/tool-health/recent-calls.js';
-import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
+import { RefusedCallers } from '../../src/records/executions/rollups/refused-callers.js';
 import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
 import {
@@ -25,6 +25,7 @@ let db: TestDatabase;
 let metrics: ToolMetricsRepository;
 let known: KnownTools;
 let health: ToolHealthService;
+let refused: RefusedCallers;
 
 beforeAll(() => Logger.overrideLogger(false));
 afterAll(() => Logger.overrideLogger(['log', 'warn', 'error', 'fatal']));
@@ -36,12 +37,15 @@ beforeEach(async () => {
   const clock = { now: () => now };
   const breakers = { notClosed: () => [] } as unknown as CircuitBreakers;
   const circuits = new CircuitsService(breakers, undefined as never, metrics, known, clock);
-  const refusals = new RefusalCounts(new CallEvents(), clock);
+  refused = new RefusedCallers(new CallEvents(), db.dataSource);
   const recent = new RecentCalls(metrics, known, circuits);
-  health = new ToolHealthService(metrics, known, circuits, refusals, recent, new HealthEvents(), clock);
+  health = new ToolHealthService(metrics, known, circuits, refused, recent, new HealthEvents(), clock);
 });
 
-afterEach(() => db.release());
+afterEach(async () => {
+  await refused.onApplicationShutdown();
+  await db.release();
+});
 
 type Row = Partial<ToolMetric>;
 

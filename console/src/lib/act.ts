@@ -16,6 +16,10 @@ export interface Act extends AnyAct {
   readonly method: 'POST' | 'PATCH';
 }
 
+/** A project in the header `x-project-id`. Headers are Latin-1: other names than of ASCII are written as RFC 8187 has it. */
+export const projectInHeader = (project: string): string =>
+  /^(?!UTF-8'')[!-~]([ -~]*[!-~])?$/.test(project) ? project : `UTF-8''${encodeURIComponent(project)}`;
+
 /** A call of a tool; as a test call it spends no budget and counts neither for grade nor circuit. */
 export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   const name = encodeURIComponent(tool);

@@ -1,6 +1,7 @@
 import { hashKey, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
 import { type AnyRouter, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { projectInHeader } from './act.js';
 import { ask, client as api, findById, listProjects } from './api.js';
 import { text } from './search-params.js';
 import { useSession } from './session.js';
@@ -32,7 +33,8 @@ export function followProject(router: AnyRouter, client: QueryClient): void {
   });
   api.interceptors.request.use((request) => {
     const project = projectIn(router);
-    if (project !== undefined && !request.headers.has(header)) request.headers.set(header, project);
+    if (project !== undefined && !request.headers.has(header))
+      request.headers.set(header, projectInHeader(project));
     return request;
   });
 }

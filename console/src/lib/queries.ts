@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import {
   ask,
+  getAsyncExecution,
   getCircuit,
   getCustomTool,
   getErrorPatterns,
@@ -193,6 +194,14 @@ export const executionQuery = (id: string) =>
     queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
     // The record of an execution changes no more.
     staleTime: 60_000,
+  });
+
+/** An asynchronous execution of this caller. */
+export const queuedCallQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['executions', 'queued', id],
+    queryFn: ({ signal }) => ask(getAsyncExecution({ path: { id }, signal })),
+    refetchInterval: ({ state: { data } }) => (data?.endedAt === null ? 2_000 : false),
   });
 
 export const newestExecutionsQuery = (tool: string) =>

@@ -31,6 +31,16 @@ it('is TypeScript whose body is the same text', () => {
   expect(JSON.parse(literal)).toBe(act.body);
 });
 
+it.each([
+  ['shop', 'shop'],
+  ['it´s 結帳', "UTF-8''it%C2%B4s%20%E7%B5%90%E5%B8%B3"],
+  [' padded ', "UTF-8''%20padded%20"],
+  ["UTF-8''a", "UTF-8''UTF-8''a"],
+])('names a project as a header can: %s', (project, header) => {
+  expect(words(asCurl({ ...act, project }, 'http://x'))).toContain(`x-project-id: ${header}`);
+  expect(asTypeScript({ ...act, project }, 'http://x')).toContain(JSON.stringify(header));
+});
+
 it('says no more than there is, of an act without a body', () => {
   const removal = { method: 'DELETE', path: '/api/v1/custom-tools/a', body: '' };
   expect(words(asCurl(removal, 'http://x'))).not.toContain('-d');

@@ -1,4 +1,4 @@
-import type { AnyAct } from './act.js';
+import { type AnyAct, projectInHeader } from './act.js';
 import type { EnvironmentView, ToolView } from './api-types.js';
 import { isObject } from './exact-json.js';
 
@@ -9,14 +9,14 @@ export const asCurl = ({ method, path, body, project }: AnyAct, origin: string):
   [
     `curl -s -X ${method} ${quoted(origin + path)}`,
     `  -H "authorization: Bearer $TOOLKEEPER_KEY"`,
-    ...(project === undefined ? [] : [`  -H ${quoted(`x-project-id: ${project}`)}`]),
+    ...(project === undefined ? [] : [`  -H ${quoted(`x-project-id: ${projectInHeader(project)}`)}`]),
     ...(body === '' ? [] : [`  -H 'content-type: application/json'`, `  -d ${quoted(body)}`]),
   ].join(' \\\n');
 
 export const asTypeScript = ({ method, path, body, project }: AnyAct, origin: string): string =>
   `const reply = await fetch(${JSON.stringify(origin + path)}, {
   method: '${method}',
-  headers: { authorization: \`Bearer \${process.env.TOOLKEEPER_KEY}\`${project === undefined ? '' : `, 'x-project-id': ${JSON.stringify(project)}`}${body === '' ? '' : ", 'content-type': 'application/json'"} },${
+  headers: { authorization: \`Bearer \${process.env.TOOLKEEPER_KEY}\`${project === undefined ? '' : `, 'x-project-id': ${JSON.stringify(projectInHeader(project))}`}${body === '' ? '' : ", 'content-type': 'application/json'"} },${
     body === '' ? '' : `\n  body: ${JSON.stringify(body)},`
   }
 });

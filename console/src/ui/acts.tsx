@@ -14,7 +14,9 @@ export const auditColumns: readonly Column<AuditEntryView>[] = [
     name: 'Who',
     cut: true,
     width: 116,
-    cell: ({ userId, keyName }) => <span title={keyName ?? undefined}>{userId}</span>,
+    cell: ({ userId, keyName }) => (
+      <span title={keyName === null ? undefined : `${userId}, key ${keyName}`}>{userId}</span>
+    ),
   },
   {
     name: 'What',

@@ -20,6 +20,8 @@ interface FormDialogProps<T> {
   readonly reason?: string | false;
   /** The request, which can be copied, too. */
   readonly send: (options: Sending, reason: string) => Parameters<typeof ask<T>>[0];
+  /** false: it is copied elsewhere. */
+  readonly copies?: false;
   /** The same for the command line, where that has it. */
   readonly command?: string | undefined;
   readonly onDone: (answer: T) => unknown;
@@ -77,7 +79,7 @@ export function FormDialog<T>(props: FormDialogProps<T>): ReactNode {
               {name}
             </Button>
             <Button onClick={onClose}>Cancel</Button>
-            {isReady && <CopyAct {...{ send, command }} />}
+            {isReady && props.copies !== false && <CopyAct {...{ send, command }} />}
           </Row>
         </Stack>
       </form>

@@ -9,21 +9,33 @@ import { SchemaForm } from './input-editor.js';
 import { Note, Row, Stack } from './layout.js';
 import { Loading, Problem } from './states.js';
 
+type Answer = (questionId: string, body: QuestionAnswer) => Promise<unknown>;
+
+interface QuestionsProps extends Pick<AskingCalls, 'questions' | 'drop'> {
+  /** Absent: to the call that is open. */
+  readonly answer?: Answer;
+}
+
 interface QuestionFormProps {
   readonly question: AskedQuestion;
+  readonly send: Answer;
   readonly onDone: (questionId: string) => void;
 }
 
+const answerOpenCall: Answer = (id, body) => ask(answerQuestion({ path: { id }, body }));
+
 /** The questions that wait for an answer. */
-export const Questions = ({ questions, drop }: Pick<AskingCalls, 'questions' | 'drop'>): ReactNode =>
-  questions.map((question) => <QuestionForm key={question.questionId} question={question} onDone={drop} />);
+export const Questions = ({ questions, drop, answer = answerOpenCall }: QuestionsProps): ReactNode =>
+  questions.map((question) => (
+    <QuestionForm key={question.questionId} question={question} send={answer} onDone={drop} />
+  ));
 
 /** A question of a tool: a form made from its schema, or a link. */
-function QuestionForm({ question: { questionId, params }, onDone }: QuestionFormProps): ReactNode {
+function QuestionForm({ question: { questionId, params }, send, onDone }: QuestionFormProps): ReactNode {
   const { mode, message = '', url = '', requestedSchema = {} } = params;
   const [content, setContent] = useState(() => knownInput(requestedSchema) as object);
   const answer = useMutation({
-    mutationFn: (body: QuestionAnswer) => ask(answerQuestion({ path: { id: questionId }, body })),
+    mutationFn: (body: QuestionAnswer) => send(questionId, body),
     onSuccess: () => onDone(questionId),
     // The answer may be private.
     gcTime: 0,

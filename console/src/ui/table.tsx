@@ -1,4 +1,4 @@
-import { type Key, memo, type ReactNode, useCallback, useMemo } from 'react';
+import { type Key, memo, type PointerEvent, type ReactNode, useCallback, useMemo } from 'react';
 import { isOnControl } from '../lib/key-targets.js';
 import { nextSort, type Sortable, sortedRows, sortOf } from '../lib/sorting.js';
 import css from './table.module.css';
@@ -127,6 +127,12 @@ export const TableRow = memo(function TableRow<T>(props: RowProps<T>): ReactNode
   );
 }) as <T>(props: RowProps<T>) => ReactNode;
 
+/** Gives the cell under the pointer its text as a title while that is cut off. */
+function titleCutCell({ target }: PointerEvent): void {
+  const cell = target instanceof Element ? target.closest('td') : null;
+  if (cell) cell.title = cell.scrollWidth > cell.clientWidth ? (cell.textContent ?? '') : '';
+}
+
 interface FrameProps<T> extends Pick<TableProps<T>, 'label' | 'columns' | 'sort' | 'onOpen' | 'peek'> {
   readonly rowCount?: number;
   readonly isLong?: boolean;
@@ -153,6 +159,7 @@ export function TableFrame<T>({
           aria-label={label}
           aria-rowcount={rowCount}
           style={{ minWidth: leastWidthOf(columns) }}
+          onPointerOver={titleCutCell}
         >
           <Head columns={columns} {...(sort && { sort })} />
           {children}

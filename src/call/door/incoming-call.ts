@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
-import { principalOf } from '../../web/auth/principal.decorator.js';
+import { principalOf, projectInHeader } from '../../web/auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
 import type { JsonObject } from '../../base/common/json.js';
 import type { Asks } from '../../web/contract/asks.js';
@@ -166,7 +166,7 @@ function contextOf(
     // An access token names its person.
     userId: token ? userId : (body.userId ?? header(headers, 'x-user-id') ?? userId),
     requestId: body.requestId ?? id,
-    projectId: header(headers, 'x-project-id') ?? projects?.[0] ?? 'default',
+    projectId: textOf(projectInHeader(headers)) ?? projects?.[0] ?? 'default',
     sessionId: body.sessionId ?? header(headers, 'x-session-id'),
     investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
     runId: body.runId ?? header(headers, 'x-run-id'),

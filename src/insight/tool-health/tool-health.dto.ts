@@ -137,7 +137,7 @@ export class ToolReportView extends ToolHealthNowView {
   @Many(
     RefusalCountView,
     'Calls that were not run, of the last hour whatever the period, most frequent code first. ' +
-      'They are no executions: this replica counts them in its memory',
+      'They are no executions; all replicas are counted',
   )
   readonly refusals!: readonly RefusalCountView[];
 }

@@ -8,7 +8,6 @@ import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.
 import { GradeHistory, StoredGrades } from './grade-history.js';
 import { HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { RecentCalls } from './recent-calls.js';
-import { RefusalCounts } from './refusal-counts.js';
 import { ToolHealthController } from './tool-health.controller.js';
 
 const lookEveryMs = 60_000;
@@ -19,7 +18,6 @@ const lookEveryMs = 60_000;
   controllers: [ToolHealthController],
   providers: [
     HealthEvents,
-    RefusalCounts,
     RecentCalls,
     ToolHealthService,
     StoredGrades,

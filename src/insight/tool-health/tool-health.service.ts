@@ -23,10 +23,10 @@ import {
   reportOf,
   summaryOf,
 } from './grading.js';
+import { RefusedCallers } from '../../records/executions/rollups/refused-callers.js';
 import { CircuitsService } from '../../call/circuits/circuits.service.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
 import { RecentCalls } from './recent-calls.js';
-import { RefusalCounts } from './refusal-counts.js';
 
 /** A caller's report of an execution that ran elsewhere. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
@@ -96,7 +96,7 @@ export class ToolHealthService {
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
     private readonly circuits: CircuitsService,
-    private readonly refusals: RefusalCounts,
+    private readonly refused: RefusedCallers,
     private readonly recent: RecentCalls,
     private readonly events: HealthEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -106,7 +106,7 @@ export class ToolHealthService {
   within(caller: Reader): ToolHealthService {
     if (!caller.projects) return this;
     const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
-    const own = { metrics, recent, refusals: { of: () => [] }, whole: this };
+    const own = { metrics, recent, refused: { since: () => new Map() }, whole: this };
     return Object.assign(Object.create(this) as ToolHealthService, own);
   }
 
@@ -147,22 +147,22 @@ export class ToolHealthService {
   /** Every tool that is registered or was ever executed, by name. */
   async checkAllToolsHealth(periodHours = gradedHours): Promise<dto.SystemHealthView> {
     const bucketMs = (periodHours * hourMs) / trendPoints;
-    const [{ now, tools, ...overall }, trends, nowOf] = await Promise.all([
+    const [{ now, tools, ...overall }, trends, nowOf, refused] = await Promise.all([
       this.gradeAll(periodHours, 'of all'),
       this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
       this.recent.at(this.clock.now()),
+      this.refused.since(new Date(this.clock.now() - hourMs)),
     ]);
     const toolReports = tools.map((tool) => {
       const { calls, failures } = trends.get(tool.name) ?? {};
-      const { successRateHealthy, latencyHealthyMs } = this.knownTools.thresholdsOf(tool.name);
+      const limits = this.knownTools.thresholdsOf(tool.name);
       return {
         ...this.reportOf(tool, now),
         now: nowOf(tool.name),
         lastUsed: tool.lastUsed?.toISOString() ?? null,
         trend: calls && failures ? { bucketMs, calls, failures } : null,
-        minSuccessRate: successRateHealthy,
-        maxAvgLatencyMs: latencyHealthyMs,
-        refusals: this.refusals.of(tool.name),
+        ...{ minSuccessRate: limits.successRateHealthy, maxAvgLatencyMs: limits.latencyHealthyMs },
+        refusals: refused.get(tool.name) ?? [],
       };
     });
     return { ...overall, toolReports, circuits: this.circuits.notClosed().data };

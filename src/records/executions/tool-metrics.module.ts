@@ -109,7 +109,14 @@ async function openRecorder(
       useFactory: openRecorder,
     },
   ],
-  exports: [getToken(findingsName), ToolMetricsRepository, ToolMetricsService, ExecutionRecorder, CallEvents],
+  exports: [
+    getToken(findingsName),
+    ToolMetricsRepository,
+    ToolMetricsService,
+    ExecutionRecorder,
+    CallEvents,
+    RefusedCallers,
+  ],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(

@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import { holderOf } from './call-rates.js';
 import { isBound, type Principal } from '../contract/principal.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
@@ -41,9 +42,21 @@ export function projectFor(principal: Principal, named: string | undefined): str
   return project;
 }
 
+/** A project in the header `x-project-id`; headers are Latin-1, so RFC 8187 writes other names: `UTF-8''d%C3%A9mo`. */
+export function projectInHeader(headers: IncomingHttpHeaders): string | undefined {
+  const value = headers['x-project-id']?.toString();
+  if (!value?.startsWith("UTF-8''")) return value;
+  try {
+    const name = decodeURIComponent(value.slice("UTF-8''".length));
+    return unstorable(name, '').length === 0 ? name : value;
+  } catch {
+    return value;
+  }
+}
+
 /** The project that a request names: its query wins over its header `x-project-id`. */
 function projectNamed({ query, headers }: FastifyRequest): string | undefined {
-  const { project = headers['x-project-id'] } = (query ?? {}) as { readonly project?: unknown };
+  const { project = projectInHeader(headers) } = (query ?? {}) as { readonly project?: unknown };
   if (project === undefined || project === '') return undefined;
   const isName = typeof project === 'string' && project.length <= maxProjectLength;
   if (isName && unstorable(project, '').length === 0) return project;

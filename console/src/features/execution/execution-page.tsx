@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import type { ExecutionView, PayloadView } from '../../lib/api.js';
 import { duration, exactTime } from '../../lib/format.js';
 import { useOwnProject } from '../../lib/project.js';
-import { executionQuery, payloadQuery } from '../../lib/queries.js';
+import { executionQuery, payloadQuery, queuedCallQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { buttonLook } from '../../ui/controls.js';
@@ -14,6 +14,7 @@ import { JsonText } from '../../ui/json-text.js';
 import { Card, Columns, Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { PanelTabs } from '../../ui/panel-tabs.js';
 import { Empty, Loaded, Loading } from '../../ui/states.js';
+import { QueuedCall } from './queued-call.js';
 
 const route = getRouteApi('/shell/executions/$id');
 
@@ -26,6 +27,9 @@ export function ExecutionPage(): ReactNode {
       {state}
     </Page>
   );
+  // A call that was queued has an id of its own.
+  const isQueued = useQuery({ ...queuedCallQuery(id), enabled: execution.isError }).isSuccess;
+  if (isQueued) return framed(<QueuedCall id={id} />);
   return (
     <Loaded query={execution} within={framed}>
       {(data) => <Execution execution={data} />}

@@ -120,7 +120,7 @@ function BundleEditor({ tool, onSaved }: BundleEditorProps): ReactNode {
             toolName={tool}
             isKnown
             files={data.filter(isText)}
-            save={(name, body) => ask(replaceToolBundle({ path: { name }, body }))}
+            save={(name, body, reason) => ask(replaceToolBundle({ path: { name }, query: { reason }, body }))}
             onSaved={onSaved}
           />
         ) : (

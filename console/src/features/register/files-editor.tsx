@@ -19,7 +19,7 @@ interface FilesEditorProps {
   /** The tool is there under its name; else another name takes its place in all files. */
   readonly isKnown: boolean;
   readonly files: readonly TextFile[];
-  readonly save: (name: string, archive: Blob) => Promise<CustomToolView>;
+  readonly save: (name: string, archive: Blob, reason: string) => Promise<CustomToolView>;
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
@@ -43,7 +43,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
         path: call ? `${address}?input=${encodeURIComponent(call.input)}` : address,
         body: await archive(),
       })}
-      save={async () => save(name, await archive())}
+      save={async (reason) => save(name, await archive(), reason)}
       {...{ isKnown, draft, onSaved }}
     >
       {(problem, errorText) => (

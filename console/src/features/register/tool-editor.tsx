@@ -39,7 +39,10 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
     <Workbench
       isReady={tool !== undefined}
       attempt={(call) => ({ path: dryRunPath, body: withCall(text, tool?.name ?? '', call) })}
-      save={() => sendExactly<CustomToolView>({ ...save, body: text })}
+      save={(reason) => {
+        const query = isKnown ? `?reason=${encodeURIComponent(reason)}` : '';
+        return sendExactly<CustomToolView>({ ...save, path: save.path + query, body: text });
+      }}
       {...{ isKnown, draft, onSaved }}
       options={
         <CopyAs

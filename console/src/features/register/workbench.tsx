@@ -1,9 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { type ApiError, asApiError, type CustomToolView } from '../../lib/api.js';
 import { Bench, RunButton } from '../../ui/bench.js';
 import { Button } from '../../ui/controls.js';
+import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { StartOver } from '../../ui/start-over.js';
 import { Empty } from '../../ui/states.js';
 import type { Attempt, DryRunCall } from './dry-run.js';
@@ -14,7 +15,8 @@ interface WorkbenchProps {
   /** The text can be sent as it is. */
   readonly isReady: boolean;
   readonly attempt: (call?: DryRunCall) => Attempt | Promise<Attempt>;
-  readonly save: () => Promise<CustomToolView>;
+  /** @param reason of a change */
+  readonly save: (reason: string) => Promise<CustomToolView>;
   /** It changes a tool, and makes no new one. */
   readonly isKnown: boolean;
   /** The unsaved text. It is forgotten when it is saved. */
@@ -34,6 +36,7 @@ export function Workbench(props: WorkbenchProps): ReactNode {
   const { isReady, attempt, save, isKnown, draft, onSaved, options, children } = props;
   const permitted = useAct('tools:admin');
   const dryRun = useDryRun(attempt);
+  const [isAsking, setAsking] = useState(false);
   const saving = useMutation({
     mutationFn: save,
     onSuccess: (tool) => {
@@ -61,13 +64,25 @@ export function Workbench(props: WorkbenchProps): ReactNode {
           <RunButton name="Dry run" run={run} isReady={isReady} />
           <Button
             look="primary"
-            onClick={() => permitted(() => saving.mutate())}
+            onClick={() => permitted(() => (isKnown ? setAsking(true) : saving.mutate('')))}
             disabled={!isReady || saving.isPending}
           >
             {isKnown ? 'Save revision' : 'Save'}
           </Button>
           <StartOver draft={draft} />
           {options}
+          {isAsking && (
+            <FormDialog
+              {...{ title: 'Save a new revision?', name: 'Save revision', reason: inAudit, copies: false }}
+              send={async (_, reason) => ({
+                data: await saving.mutateAsync(reason),
+                response: Response.json(null),
+              })}
+              onDone={() => undefined}
+              onFailed={() => setAsking(false)}
+              onClose={() => setAsking(false)}
+            />
+          )}
         </>
       }
     />

@@ -2,7 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ActButton } from '../../app/act-button.js';
-import { ask, type BundleFilesView, diffCustomToolRevision, rollBackCustomTool } from '../../lib/api.js';
+import {
+  ask,
+  type BundleFilesView,
+  diffCustomToolRevision,
+  rollBackCustomTool,
+  tryCustomToolRevision,
+} from '../../lib/api.js';
 import { bundleFilesQuery, customToolQuery, revisionsQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
 import { useChange } from '../../lib/use-change.js';
@@ -185,24 +191,48 @@ const FileList = ({ paths, changed }: FileListProps): ReactNode => (
 const contentsOf = ({ data }: BundleFilesView): ReadonlyMap<string, string | null> =>
   new Map(data.map(({ path, content }) => [path, content]));
 
-function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
+interface RollBackProps {
+  readonly tool: string;
+  readonly to: number;
+}
+
+const RollBack = (props: RollBackProps): ReactNode => (
+  <ActButton small scope="tools:admin" name="Roll back">
+    {(onClose) => <RollBackDialog {...props} onClose={onClose} />}
+  </ActButton>
+);
+
+/** Asks for the reason once a dry run has shown that the revision can run. */
+function RollBackDialog({
+  tool: name,
+  to,
+  onClose,
+}: RollBackProps & { readonly onClose: () => void }): ReactNode {
   const done = useDone('tools');
+  const dryRun = useQuery({
+    queryKey: ['dry run', name, to],
+    queryFn: ({ signal }) => ask(tryCustomToolRevision({ path: { name, revision: to }, signal })),
+    ...{ gcTime: 0, staleTime: Infinity, retry: false },
+  });
   return (
-    <ActButton small scope="tools:admin" name="Roll back">
-      {(onClose) => (
-        <FormDialog
-          title={`Roll ${name} back to revision ${to}?`}
-          about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes are restarted."
-          name="Roll back"
-          reason={inAudit}
-          send={(options, reason) =>
-            rollBackCustomTool({ path: { name }, body: { revision: to, reason }, ...options })
-          }
-          command={asCommand('tool rollback', name, String(to))}
-          onDone={({ revision }) => done(`${name} is as revision ${to} again`, `as its revision ${revision}`)}
-          onClose={onClose}
-        />
+    <FormDialog
+      title={`Roll ${name} back to revision ${to}?`}
+      about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes are restarted."
+      name="Roll back"
+      isReady={dryRun.isSuccess}
+      reason={dryRun.isSuccess && inAudit}
+      send={(options, reason) =>
+        rollBackCustomTool({ path: { name }, body: { revision: to, reason }, ...options })
+      }
+      command={asCommand('tool rollback', name, String(to))}
+      onDone={({ revision }) => done(`${name} is as revision ${to} again`, `as its revision ${revision}`)}
+      onClose={onClose}
+    >
+      {!dryRun.isSuccess && (
+        <Loaded query={dryRun} lines={2}>
+          {() => null}
+        </Loaded>
       )}
-    </ActButton>
+    </FormDialog>
   );
 }

@@ -110,26 +110,31 @@ interface NoticesProps {
 }
 
 /** Why its calls are refused, on every screen of a tool. */
-const Notices = ({ name, custom, unavailable, circuit }: NoticesProps): ReactNode => (
-  <Notes>
-    {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
-    {unavailable?.state === 'held' && (
-      <Note tone="bad">
-        <Row>
-          <span>Its calls are refused: {unavailable.why}</span>
-          <Link
-            to="/tools/$name/tools"
-            params={{ name: serverOf(name) }}
-            className={buttonLook('primary', true)}
-          >
-            Review
-          </Link>
-        </Row>
-      </Note>
-    )}
-    {circuit && circuit.state !== 'closed' && <Refusing circuit={circuit} />}
-  </Notes>
-);
+function Notices({ name, custom, unavailable, circuit }: NoticesProps): ReactNode {
+  const fault = custom?.errorMessage;
+  // The screen of a server's tools has its own notice of them.
+  const isTold = useMatchRoute()({ to: '/tools/$name/tools' }) && fault?.includes('held back');
+  return (
+    <Notes>
+      {fault && !isTold && <Note tone="bad">{fault}</Note>}
+      {unavailable?.state === 'held' && (
+        <Note tone="bad">
+          <Row>
+            <span>Its calls are refused: {unavailable.why}</span>
+            <Link
+              to="/tools/$name/tools"
+              params={{ name: serverOf(name) }}
+              className={buttonLook('primary', true)}
+            >
+              Review
+            </Link>
+          </Row>
+        </Note>
+      )}
+      {circuit && circuit.state !== 'closed' && <Refusing circuit={circuit} />}
+    </Notes>
+  );
+}
 
 interface ScreensProps {
   readonly name: string;

@@ -8,14 +8,18 @@ const maxCallers = 200;
 /** Lengths of the periods in which calls are counted by caller, in seconds. */
 export const callerSpans = [3_600, 86_400] as const;
 
-const key = 'seconds, starts_at, tool_name, project, caller, writer';
-const spanOf = `date_bin(seconds * interval '1 second', hour, '1970-01-01 00:00:00+00')`;
+/** Length of the periods in which refusals are counted by code. Their cells have the code in the place of the caller. */
+const codeSeconds = 300;
+export const codeSpanMs = codeSeconds * 1_000;
 
-/** Adds rows to the rollups, sorted so that writers do not deadlock. @param hours SQL for rows of hour, tool_name, project, caller, calls, failures and refusals */
-const addToCells = (hours: string, writer: string): string => `
+const key = 'seconds, starts_at, tool_name, project, caller, writer';
+const spanOf = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00+00')`;
+
+/** Adds rows to the rollups, sorted so that writers do not deadlock. @param rows SQL for rows of seconds, at, tool_name, project, caller, calls, failures and refusals */
+const addToCells = (rows: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
   SELECT seconds, ${spanOf} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
-  FROM (${hours}) AS hours CROSS JOIN (VALUES ${callerSpans.map((span) => `(${span})`).join(', ')}) AS spans (seconds)
+  FROM (${rows}) AS rows
   GROUP BY 1, 2, 3, 4, 5
   ORDER BY 1, 2, 3, 4, 5
   ON CONFLICT (${key}) DO UPDATE SET
@@ -26,22 +30,34 @@ const addToCells = (hours: string, writer: string): string => `
 /** Counts the rows of `counted` by caller; test calls are left out. */
 export const countCallers = (writer: string, others: string): string =>
   addToCells(
-    `SELECT date_bin('1 hour', recorded_at, '1970-01-01 00:00:00+00') AS hour, tool_name, project,
+    `SELECT seconds, date_bin('1 hour', recorded_at, '1970-01-01 00:00:00+00') AS at, tool_name, project,
             CASE WHEN cardinality(${others}::uuid[]) > 0 AND metric_id IN (SELECT unnest(${others}::uuid[])) THEN '${otherCallers}' ELSE user_id END AS caller,
             count(*) AS calls, count(*) FILTER (WHERE status <> 'success') AS failures, 0 AS refusals
-     FROM counted
+     FROM counted CROSS JOIN (VALUES ${callerSpans.map((span) => `(${span})`).join(', ')}) AS spans (seconds)
      WHERE NOT is_test
-     GROUP BY 1, 2, 3, 4`,
+     GROUP BY 1, 2, 3, 4, 5`,
     writer,
   );
 
-/** Adds refusals. Parameters: hours, tools, projects, callers, refusals, the writer's slot. */
+/** Adds refusals. Parameters: times, tools, projects, callers, codes, refusals, the writer's slot. */
 export const addRefusals = addToCells(
   `SELECT *, 0 AS calls, 0 AS failures
-   FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])
-     AS refused (hour, tool_name, project, caller, refusals)`,
-  '$6::int',
+   FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+     AS refused (at, tool_name, project, by, code, refusals)
+     CROSS JOIN LATERAL (VALUES ${callerSpans.map((span) => `(${span}, by)`).join(', ')}, (${codeSeconds}, code)) AS spans (seconds, caller)`,
+  '$7::int',
 );
+
+/** Refusals of each tool by code since a time, most frequent first. */
+export const selectRefusals = `
+  SELECT tool, json_agg(json_build_object('code', code, 'count', count) ORDER BY count DESC, code) AS counts
+  FROM (
+    SELECT tool_name AS tool, caller AS code, sum(refusals)::int AS count
+    FROM tool_caller_rollups
+    WHERE seconds = ${codeSeconds} AND starts_at > $1
+    GROUP BY 1, 2
+  ) AS refused
+  GROUP BY tool`;
 
 /** Limits the callers that are counted by name. In memory: a restart begins anew. */
 export class CallerCap {

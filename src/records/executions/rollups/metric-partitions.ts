@@ -56,7 +56,8 @@ export class MetricPartitions {
     for (const day of await this.partitions.days()) if (day < cut) removed += await this.drop(day);
     removed += await this.emptyDefault(new Date(cut));
     await this.db.query(forgetTools, [new Date(cut)]);
-    const dropCallers = 'DELETE FROM tool_caller_rollups WHERE seconds IN (3600, 86400) AND starts_at < $1';
+    const dropCallers =
+      'DELETE FROM tool_caller_rollups WHERE seconds IN (300, 3600, 86400) AND starts_at < $1';
     await this.db.query(dropCallers, [new Date(cut)]);
     await this.db.query('DELETE FROM call_runs WHERE last_ms < $1', [cut]);
     return removed;

@@ -1,19 +1,23 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { hourMs } from '../../../base/common/clock.js';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { CallEvents } from '../../../web/contract/call-events.js';
 import { directSlot } from '../execution-record.js';
-import { addRefusals, CallerCap, otherCallers } from './callers.sql.js';
+import { addRefusals, CallerCap, codeSpanMs, otherCallers, selectRefusals } from './callers.sql.js';
 
 const writeEveryMs = 10_000;
 
-/** Counts refused calls by caller. They have no record: what waits here is lost when the server is killed. */
+export interface RefusalCount {
+  readonly code: string;
+  readonly count: number;
+}
+
+/** Counts refused calls by caller, and by code. They have no record: what waits here is lost when the server is killed. */
 @Injectable()
 export class RefusedCallers implements OnApplicationShutdown {
-  /** Counts by hour, tool, project and caller, in JSON. */
+  /** Counts by time, tool, project, caller and code, in JSON. */
   private waiting = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
   private readonly writer = new IntervalLoop(
@@ -27,10 +31,11 @@ export class RefusedCallers implements OnApplicationShutdown {
     @InjectDataSource() private readonly db: DataSource,
   ) {
     const cap = new CallerCap();
-    events.subscribe('refused', ({ tool, context: { userId, projectId } }) => {
+    events.subscribe('refused', ({ tool, refusal, context: { userId, projectId } }) => {
       const now = Date.now();
       const caller = cap.isOver(tool, userId, now) ? otherCallers : sanitisedText(userId);
-      this.add(JSON.stringify([new Date(now - (now % hourMs)), tool, sanitisedText(projectId), caller]), 1);
+      const at = new Date(now - (now % codeSpanMs));
+      this.add(JSON.stringify([at, tool, sanitisedText(projectId), caller, refusal.code]), 1);
     });
     this.writer.start();
   }
@@ -46,6 +51,13 @@ export class RefusedCallers implements OnApplicationShutdown {
     return this.writing;
   }
 
+  /** Refused calls since a moment by tool, as all replicas counted them; the most frequent code first. */
+  async since(moment: Date): Promise<ReadonlyMap<string, readonly RefusalCount[]>> {
+    await this.flush();
+    const rows = await this.db.query<{ tool: string; counts: RefusalCount[] }[]>(selectRefusals, [moment]);
+    return new Map(rows.map(({ tool, counts }) => [tool, counts]));
+  }
+
   private add(cell: string, count: number): void {
     this.waiting.set(cell, (this.waiting.get(cell) ?? 0) + count);
   }
@@ -57,7 +69,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     const rows = [...cells].map(([cell, count]) => [...(JSON.parse(cell) as string[]), count]);
     try {
       await this.db.query(addRefusals, [
-        ...[0, 1, 2, 3, 4].map((at) => rows.map((row) => row[at])),
+        ...[0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at])),
         directSlot,
       ]);
     } catch (error) {

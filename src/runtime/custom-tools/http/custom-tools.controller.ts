@@ -2,6 +2,7 @@ import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
+import { ReasonQuery } from '../../../web/auth/audit/audit.dto.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
@@ -104,6 +105,7 @@ export class CustomToolsController {
   async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
+    @Query() _why: ReasonQuery,
     @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
     const origin = { source: 'patch', by: author.userId } as const;

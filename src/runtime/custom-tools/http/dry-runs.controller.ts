@@ -22,6 +22,7 @@ import {
   TryToolBody,
 } from './dry-runs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
+import { RevisionParams } from './tool-revisions.dto.js';
 
 /** Dry runs of registrations and changes, answered whole or followed line by line. */
 @CustomToolRoutes('', 'tools:admin')
@@ -85,6 +86,21 @@ export class DryRunsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
     return this.run(name, call, () => ({ name, changes }), request, reply);
+  }
+
+  @Post(':name/revisions/:revision/try')
+  @ApiOperation({
+    summary: 'Try a rollback without changing anything',
+    description: 'Starts what the revision names, under the rules of a rollback.',
+  })
+  @ApiDryRun()
+  @ApiProblems('not_found', 'conflict')
+  tryCustomToolRevision(
+    @Param() { name, revision }: RevisionParams,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<DryRunView> | Readable {
+    return this.run(name, undefined, () => ({ name, revision }), request, reply);
   }
 
   /** Starts the dry run; its log is followed if the request accepts events. */

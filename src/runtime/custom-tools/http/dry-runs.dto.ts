@@ -2,7 +2,7 @@ import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { OutcomeView } from '../../../call/door/tools.dto.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
-import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
+import { AnyObject, FreeJson, OptionalNested, OptionalText, OrNull } from '../../../web/rest/dto.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { EffectiveSandboxView } from './custom-tools.dto.js';
 import { LogEntryView } from './tool-logs.dto.js';
@@ -54,11 +54,8 @@ export class DryRunView {
   })
   readonly differences!: readonly string[];
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
-  @ApiProperty({
-    type: OutcomeView,
-    nullable: true,
-    description: 'Outcome of the call; null if there was none',
-  })
+  // `nullable` beside a reference would still ask for an object.
+  @OrNull(OutcomeView, 'Outcome of the call; null if there was none')
   readonly outcome!: object | null;
   @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
   readonly log!: readonly LogEntryView[];

@@ -3,6 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { ApiConsumes, ApiCreatedResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
+import { ReasonQuery } from '../../../web/auth/audit/audit.dto.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { Problem } from '../../../base/common/errors.js';
@@ -146,6 +147,7 @@ export class ToolRevisionsController implements OnModuleInit {
   )
   async replaceToolBundle(
     @Param('name') name: string,
+    @Query() _why: ReasonQuery,
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
