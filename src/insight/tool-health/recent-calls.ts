@@ -12,9 +12,9 @@ import {
 } from '../../records/executions/tool-metrics.repository.js';
 import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
 
-/** Calls of a minute or a longer time without callers' errors. */
+/** Calls of a minute or a longer period, without callers' errors. */
 export interface CallsSince {
-  /** Its start, milliseconds since the epoch. */
+  /** Start of the period, milliseconds since the epoch. */
   readonly since: number;
   readonly calls: number;
   readonly failures: number;
@@ -72,11 +72,11 @@ const hasRecovered = ({ calls, failures }: CallsSince, outage: CallsSince): bool
 
 /**
  * Whether a tool fails or recovers, and since when. It fails if its success rate is clearly below `failingRate`, and
- * recovers if it is back at `minRate`. A tool that fails again within five minutes of its recovery has failed all the time.
- * While its circuit is open it fails, too, even if most calls of the minute of its opening succeeded before.
+ * recovers if it is back at `minRate`. A tool that fails again within five minutes of its recovery counts
+ * as failing all the time. A tool with an open circuit fails, too, even if most calls in the minute of the opening succeeded.
  * @param minutes oldest first
- * @param openSince milliseconds since the epoch; undefined for a circuit that is closed
- * @returns undefined for a tool that did not fail in these minutes, or no more than its grade says
+ * @param openSince milliseconds since the epoch; undefined if the circuit is closed
+ * @returns undefined for a tool without an outage in these minutes
  */
 export function courseOf(
   minutes: readonly CallsSince[],
@@ -85,7 +85,7 @@ export function courseOf(
 ): Course | undefined {
   const course = courseByMinutes(minutes, minRate);
   if (openSince === undefined || course?.state === 'failing') return course;
-  // The call that opened it may have begun in the minute before.
+  // The call that opened the circuit may have begun in the minute before.
   const first = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
   const [from, ...later] = minutes.slice(first);
   return first === -1 || !from ? course : { state: 'failing', of: later.reduce(plus, from) };
@@ -125,8 +125,8 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Cal
 };
 
 /**
- * A tool fails from its first failure on and not from the start of that minute, so that an outage is 100 % failing. It
- * recovers after the last failure of the outage, within that minute.
+ * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing. Moves a
+ * recovery to the last failure of the outage, and detects one within the minute of that failure.
  */
 function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
   if (!course || !last) return course;
@@ -168,7 +168,7 @@ function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, cal
   };
 }
 
-/** How tools are doing now, beside their grade of the last hour: read from the rollups by minute. */
+/** State of tools in the last minutes, beside their grade of the last hour; read from the rollups by minute. */
 @Injectable()
 export class RecentCalls {
   constructor(
@@ -181,7 +181,7 @@ export class RecentCalls {
     return new RecentCalls(this.metrics.within(caller), this.knownTools, this.circuits);
   }
 
-  /** @param tools all unless some are named. @returns a view for any name; a tool without calls has zeros */
+  /** State at a time. @param tools default: all @returns a view for any name; a tool without calls has zeros */
   async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
     const [figures, courses] = await Promise.all([
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
@@ -199,7 +199,7 @@ export class RecentCalls {
     };
   }
 
-  /** Courses of the last hour; of the last day for tools that failed through it. */
+  /** Courses of the last hour; of the last day for tools that failed during all of it. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
     const long = [...courses].filter(([, { of }]) => of.since < now - hourMs + nowMs).map(([tool]) => tool);
