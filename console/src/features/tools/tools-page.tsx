@@ -10,6 +10,7 @@ import type {
   ToolView,
 } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
+import { useProject } from '../../lib/project.js';
 import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
 import type { toolsSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
@@ -100,9 +101,6 @@ const columns: readonly Column<ToolRow>[] = [
   },
 ];
 
-/** The groups name the kind. */
-const groupedColumns = columns.filter(({ name }) => name !== 'Kind');
-
 /** Grade and since when, and why calls are refused. */
 function Health({ report, unavailable, circuit }: ToolRow): ReactNode {
   const isRecovering = report && courseOf(report) === 'recovering';
@@ -170,7 +168,14 @@ export function ToolsPage(): ReactNode {
   const { data: health } = useQuery(healthQuery);
   const change = useChange<Wanted>();
   const { sort, open = '', ...wanted } = search;
-  const isGrouped = sort === undefined && Object.values(wanted).every((value) => value === undefined);
+  const project = useProject();
+  const isGrouped =
+    sort === undefined &&
+    Object.entries(wanted).every(([key, value]) => key === 'project' || value === undefined);
+  // The last use is known of all projects alone.
+  const shownColumns = columns.filter(
+    ({ name }) => (!isGrouped || name !== 'Kind') && (project === undefined || name !== 'Last used'),
+  );
   const toggle = (name: string): void => {
     const names = new Set(open.split(',').filter(Boolean));
     if (!names.delete(name)) names.add(name);
@@ -205,7 +210,7 @@ export function ToolsPage(): ReactNode {
                 <Table
                   label="Tools"
                   rows={rows}
-                  columns={isGrouped ? groupedColumns : columns}
+                  columns={shownColumns}
                   keyOf={keyOf}
                   sort={{ by: search.sort, change: (sort) => change({ sort }) }}
                   onOpen={({ name, group }) =>
@@ -268,7 +273,8 @@ function grouped(
   const heads = [...Map.groupBy(others, (row) => groupOf(row) ?? '')].map(([name, members]) => {
     const server = members.find(({ kind }) => kind === 'server');
     const tools = members.filter((row) => row !== server);
-    const group = { count: tools.length, isOpen: open.includes(name), toggle: () => toggle(name) };
+    const count = rows.filter((row) => groupOf(row) === name && row.kind !== 'server').length;
+    const group = { count, isOpen: open.includes(name), toggle: () => toggle(name) };
     const none = { name, description: '', kind: 'builtin', report: undefined, circuit: 'closed' } as const;
     return [
       { ...(server ?? none), group: { ...group, isServer: server !== undefined } },
