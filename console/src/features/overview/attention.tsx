@@ -80,7 +80,7 @@ export function troubles(
       fault: broken.get(tool),
       spent: spent.get(tool)?.length,
     }))
-    .sort((a, b) => byUrgency(standingOf(a), standingOf(b)));
+    .sort((a, b) => byUrgency(standingOf(a), standingOf(b)) || a.tool.localeCompare(b.tool));
 }
 
 interface AttentionProps {
