@@ -62,10 +62,12 @@ export class Output {
 
 const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ...(['active', 'healthy', 'success', 'closed', 'ok'] as const).map((word) => [word, 'green'] as const),
-  ...(['inactive', 'degraded', 'half-open', 'unknown', 'note'] as const).map(
+  ...(['inactive', 'degraded', 'half-open', 'unknown', 'recovering', 'note'] as const).map(
     (word) => [word, 'yellow'] as const,
   ),
-  ...(['error', 'unhealthy', 'timeout', 'open', 'missing'] as const).map((word) => [word, 'red'] as const),
+  ...(['error', 'unhealthy', 'timeout', 'open', 'missing', 'held', 'failing now'] as const).map(
+    (word) => [word, 'red'] as const,
+  ),
 ]);
 
 /** Shows each control character, which a tool may have written, as an escape; our own colours pass. */

@@ -108,6 +108,20 @@ for (const history of ['a new server', 'a server with an hour of calls']) {
       assert.doesNotMatch(await textOf('stock'), /A probe failed/);
     });
 
+    it('says the same on the screens of tools', async () => {
+      const other = await page.context().newPage();
+      const shows = async (path, expected, part = 'main') => {
+        await other.goto(new URL(`/console${path}`, page.url()).href);
+        const text = async () => (await other.locator(part).first().innerText()).replaceAll(/\s+/g, ' ');
+        await until(async () => expected.test(await text()), `${path}: ${expected}`);
+      };
+      await shows('/tools', /^(orders|stock) .*failing now.* 100 %.*(orders|stock) .*failing now.* fine /, 'tbody');
+      await shows('/tools/stock/health', /Its calls are refused for .*: could not connect to server/);
+      await shows('/tools/stock/health', /Why Error could not connect.*First failure.*Last 5 minutes.*Grade of/);
+      await shows('/tools/stock/circuit', /Error of the tool could not connect.*First opened .* ago/);
+      await other.close();
+    });
+
     it('shows the same figures as the API', async () => {
       let equal = 0;
       for (let look = 0; look < 20; look++) {

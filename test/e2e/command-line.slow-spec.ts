@@ -67,6 +67,7 @@ it('from an empty folder to a tool that was broken, mended and removed', async (
       expect.objectContaining({ name, kind: 'custom', status: 'active', healthStatus: 'healthy' }),
     ]),
   );
+  expect(await ok(cli.run('tool', 'list', name))).toMatch(/^main_path +custom +active +not graded /m);
   expect(await ok(cli.run('tool', 'logs', name))).toMatch(/ spawn /);
 
   // The next revision crashes.
@@ -79,6 +80,8 @@ it('from an empty folder to a tool that was broken, mended and removed', async (
   expect(broken[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('tool_crashed') });
   const ill = await cli.run('tool', 'health', name);
   expect(ill).toMatchObject({ code: 1, stdout: expect.stringMatching(/^circuit: +(open|half_open)$/m) });
+  const state = /^main_path +custom +active +failing now, circuit (half-)?open /m;
+  expect(await ok(cli.run('tool', 'list', name))).toMatch(state);
 
   expect(await ok(cli.run('tool', 'rollback', name, '1'))).toMatch(/^revision: +3$/m);
   expect(await ok(cli.run('tool', 'revisions', name))).toMatch(/rollback of 1/);

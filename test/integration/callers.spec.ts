@@ -126,6 +126,11 @@ it('counts refusals, which have no record: another server reads them', async () 
     { code: 'circuit_open', count: 4 },
   ]);
   expect(await refused.since(new Date(Date.now() + hour))).toEqual(new Map());
+  const ofProject = async (...projects: string[]) =>
+    (await refused.since(new Date(Date.now() - hour), projects)).get('t');
+  expect(await ofProject('default', 'none')).toEqual([{ code: 'circuit_open', count: 3 }]);
+  expect(await ofProject('a\u0000')).toEqual([{ code: 'circuit_open', count: 1 }]);
+  expect(await ofProject('none')).toBeUndefined();
 });
 
 it('keeps refusals that the database did not take, and writes them later', async () => {

@@ -278,8 +278,6 @@ describe('how a tool is doing now', () => {
   /** Calls of the minute that is so many before this one. */
   const inMinute = (back: number): Date =>
     new Date((Math.floor(now / minute) - back) * minute + (back === 0 ? now % minute : 30_000));
-  const startOf = (back: number): string =>
-    new Date((Math.floor(now / minute) - back) * minute).toISOString();
 
   it('names an outage, its start and its last error beside an hour that is mostly good', async () => {
     await record('orders', 300, { recordedAt: ago(30 * minute) });
@@ -323,11 +321,31 @@ describe('how a tool is doing now', () => {
       now: {
         failures: 0,
         failingSince: null,
-        recoveringSince: startOf(6),
+        recoveringSince: inMinute(7).toISOString(),
         callsSince: 30,
         failuresSince: 0,
         lastError: { message: 'it crashed' },
       },
+    });
+  });
+
+  it('keeps the moment of the last failure, however long nobody called afterwards', async () => {
+    await record('orders', 20, { ...failure, recordedAt: inMinute(9) });
+    await record('orders', 2, { recordedAt: new Date(inMinute(9).getTime() + 1) });
+    const recoveringSince = inMinute(9).toISOString();
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince, callsSince: 2, failuresSince: 0 });
+    await record('orders', 16, { recordedAt: inMinute(2) });
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince, callsSince: 18, failuresSince: 0 });
+  });
+
+  it('leaves a steady share of failures at its threshold to the grade', async () => {
+    for (const [back, failures] of [1, 3, 2, 1, 4, 2, 1, 3, 2].entries()) {
+      await record('weather', failures, { ...failure, recordedAt: inMinute(back) });
+      await record('weather', 10 - failures, { recordedAt: inMinute(back) });
+    }
+    expect(await health.reportTool('weather')).toMatchObject({
+      status: 'unhealthy',
+      now: { failingSince: null, recoveringSince: null, lastError: null },
     });
   });
 

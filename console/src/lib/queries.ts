@@ -192,7 +192,7 @@ export const executionQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', 'one', id],
     queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
-    // The record of an execution changes no more.
+    // The record of an execution changes no more, except for its mark.
     staleTime: 60_000,
   });
 

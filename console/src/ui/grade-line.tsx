@@ -1,6 +1,8 @@
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ToolReportView } from '../lib/api.js';
+import type { LastErrorView, ToolReportView } from '../lib/api.js';
 import { clockTime, counted, duration, exactTime, number, percent } from '../lib/format.js';
+import { courseOf, failingShare } from '../lib/urgency.js';
 import css from './grade-line.module.css';
 import { Since } from './time.js';
 
@@ -25,16 +27,6 @@ export const GradeLine = ({ report }: { readonly report: ToolReportView }): Reac
   );
 };
 
-/** Whether the tool fails now, or recovers while its grade is still bad. */
-export const courseOf = ({ now, status }: ToolReportView): 'failing' | 'recovering' | undefined => {
-  if (now.failingSince !== null) return 'failing';
-  return now.recoveringSince !== null && status !== 'healthy' ? 'recovering' : undefined;
-};
-
-/** Failures among the calls since the tool began to fail, 0 to 1. */
-export const failingShare = ({ now: { callsSince, failuresSince } }: ToolReportView): number =>
-  callsSince === 0 ? 0 : failuresSince / callsSince;
-
 /** "100 % failing since 19:48 · 41 calls", "recovering: 0 of 210 failed since 19:52". */
 function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
   const { failingSince, recoveringSince, callsSince, callersSince, failuresSince } = report.now;
@@ -57,6 +49,13 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
     </>
   );
 }
+
+/** The tool's own error; it leads to the execution that had it. */
+export const LastError = ({ of }: { readonly of: LastErrorView }): ReactNode => (
+  <Link to="/executions/$id" params={{ id: of.executionId }}>
+    {of.message ?? of.errorType}
+  </Link>
+);
 
 /** Since when a tool is degraded or unhealthy. */
 export const sinceOf = ({ status, why }: ToolReportView): string | undefined =>

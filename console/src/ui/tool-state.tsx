@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 import type { CircuitView, ToolReportView } from '../lib/api.js';
 import { type Unavailable, unavailableNames } from '../lib/unavailable.js';
+import { courseOf } from '../lib/urgency.js';
 import { Badge } from './controls.js';
-import { courseOf } from './grade-line.js';
 
 interface ToolStateProps {
   readonly unavailable?: Unavailable | undefined;

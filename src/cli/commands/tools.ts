@@ -3,6 +3,7 @@ import {
   enableCustomTool,
   getCircuit,
   getCustomToolHealth,
+  getHealthOfAllTools,
   getTool,
   getToolHealth,
   listCustomToolRevisions,
@@ -11,7 +12,12 @@ import {
   removeCustomTool,
   rollBackCustomTool,
 } from '../../../client/sdk.gen.js';
-import type { CustomToolView, ToolView } from '../../../client/types.gen.js';
+import type {
+  CustomToolView,
+  SystemHealthView,
+  ToolReportView,
+  ToolView,
+} from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, codeOf } from '../output.js';
 
@@ -20,7 +26,10 @@ interface ListedTool {
   readonly kind: string;
   readonly version: string;
   readonly status: string;
+  /** As the executable says. */
   readonly healthStatus?: string;
+  /** As its calls say; absent for keys without `metrics:read`. */
+  readonly health?: string;
   readonly description: string;
   readonly errorMessage?: string;
 }
@@ -45,12 +54,18 @@ export async function list({ client, out }: Session, words?: string): Promise<vo
       ...{ name, kind: 'custom', version, description },
       ...stateOf({ name, version, description, ...tool }),
     }));
-  const listed = [...tools, ...others].sort((a, b) => (a.name < b.name ? -1 : 1)) as ListedTool[];
+  const health = await ask(getHealthOfAllTools({ client })).catch((error: unknown) => {
+    if (codeOf(error) === 'forbidden') return undefined;
+    throw error;
+  });
+  const listed = [...tools, ...others]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((tool) => ({ ...tool, ...healthIn(health, tool.name) })) as ListedTool[];
   out.answer(listed, () =>
     out.table(
       ['NAME', 'KIND', 'STATUS', 'HEALTH', 'VERSION', 'DESCRIPTION'],
-      listed.map(({ name, kind, status, healthStatus = '', version, description, errorMessage }) => [
-        ...[name, kind, status, healthStatus, version],
+      listed.map(({ name, kind, status, health: words = '', version, description, errorMessage }) => [
+        ...[name, kind, status, words, version],
         oneLine(errorMessage ?? description),
       ]),
     ),
@@ -61,6 +76,24 @@ function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
   if (!tool) return {};
   const { status, healthStatus, errorMessage } = tool;
   return { status, healthStatus, ...(errorMessage !== null && { errorMessage }) };
+}
+
+/** How a tool is doing, in the words of the console: what refuses its calls, how it is now, or its grade. */
+function healthIn(health: SystemHealthView | undefined, tool: string): Partial<ListedTool> {
+  const report = health?.toolReports.find(({ toolName }) => toolName === tool);
+  if (!health || !report) return {};
+  const circuit = health.circuits.find((each) => each.tool === tool)?.state ?? 'closed';
+  const words = [report.unavailable ? '' : howNow(report), circuit === 'closed' ? '' : `circuit ${circuit}`];
+  return {
+    health: words.filter(Boolean).join(', ').replace('_', '-'),
+    ...(report.unavailable?.state === 'held' && { status: 'held' }),
+  };
+}
+
+function howNow({ status, now }: ToolReportView): string {
+  if (now.failingSince !== null) return 'failing now';
+  if (now.recoveringSince !== null && status !== 'healthy') return 'recovering';
+  return status === 'unknown' ? 'not graded' : status;
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');

@@ -11,7 +11,8 @@ import { TableFollower } from '../../base/database/table-follower.js';
 import { retryAtStart } from '../../base/database/transient-error.js';
 import { WebhookQueue } from '../../base/jobs/webhook-queue.js';
 import { EventRing, type Placed } from '../../base/streams/event-ring.js';
-import { type ToolEvent, ToolEvents } from '../../base/streams/tool-events.js';
+import { type PublishedEvent, type ToolEvent, ToolEvents } from '../../base/streams/tool-events.js';
+import { CircuitBreakers } from '../../call/circuits/circuit-breakers.js';
 
 /** An event that is not stored yet. */
 interface Waiting {
@@ -50,12 +51,15 @@ const delayMs = 50;
 export class EventHistory extends WriteBehind<Waiting> {
   ring: EventRing<ToolEvent>;
   private last = 0;
+  /** Recoveries of tools whose circuits are not closed: a probe alone starts a process. They are kept when the circuit closes. */
+  private readonly recoveries = new Map<string, PublishedEvent>();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @InjectDataSource() private readonly db: DataSource,
     private readonly follower: TableFollower,
     private readonly webhooks: WebhookQueue,
+    circuits: CircuitBreakers,
     source: ToolEvents,
     barrier: FleetBarrier,
   ) {
@@ -65,7 +69,15 @@ export class EventHistory extends WriteBehind<Waiting> {
       deleteOlder: (before: Date) => db.query('DELETE FROM tool_events WHERE at < $1', [before]),
     };
     super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
-    source.subscribe(({ key = newId(), ...event }) => waiting.emit({ key, event }));
+    const keep = ({ key = newId(), ...event }: PublishedEvent): void => waiting.emit({ key, event });
+    source.subscribe((event) => {
+      const { type, tool } = event;
+      const late = this.recoveries.get(tool);
+      if (type.startsWith('tool.') || type === 'circuit.closed') this.recoveries.delete(tool);
+      if (type === 'tool.recovered' && circuits.notClosed().includes(tool)) this.recoveries.set(tool, event);
+      else keep(event);
+      if (type === 'circuit.closed' && late) keep({ ...late, timestamp: event.timestamp });
+    });
     // A request is answered when its events are stored.
     barrier.add(() => this.flush());
     this.ring = this.ringOf('');

@@ -20,11 +20,6 @@ export interface CallsSince {
   readonly failures: number;
 }
 
-/** A period in which a tool fails, and the working minutes after it. */
-interface FailingStretch extends CallsSince {
-  readonly working?: CallsSince;
-}
-
 /** Whether a tool fails or recovers, and its calls since then. */
 export interface Course {
   readonly state: 'failing' | 'recovering';
@@ -34,8 +29,19 @@ export interface Course {
 const nowMs = 5 * minuteMs;
 /** Min failures of an outage. */
 const minFailures = 3;
-/** Max probability that an unchanged tool has so many successes in a row, for them to count as recovery. */
-const maxChance = 0.05;
+/** Max probability that an outage, or a recovery, is chance. */
+const [breakChance, recoveryChance] = [0.03, 0.01];
+
+/** State of a tool after some minutes: its calls in this state, and the newest ones, which may begin the next state. */
+interface Phase {
+  readonly state: Course['state'] | 'fine';
+  readonly of: CallsSince;
+  readonly turn?: CallsSince | undefined;
+  /** Calls of the outage before a recovery. */
+  readonly outage?: CallsSince;
+  /** End of the last failing minute. */
+  readonly failedUntil: number;
+}
 
 const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
   since: before.since,
@@ -43,20 +49,34 @@ const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>
   failures: before.failures + failures,
 });
 
-/** Whether successes in a row prove a recovery: one after a total outage, fourteen if one call of five failed. */
-const showRecovery = ({ calls, failures }: CallsSince, successes: number): boolean =>
-  (1 - failures / calls) ** successes <= maxChance;
+const successRate = ({ calls, failures }: CallsSince): number => 1 - failures / calls;
 
-const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
-  working !== undefined && showRecovery(failing, working.calls);
+/** A success rate well below the degraded one, so that a tool at its threshold does not change its state with each minute. */
+const failingRate = (minRate: number): number => minRate - Math.min(minRate, 1 - minRate) / 2;
+
+/** Probability of at most `hits` among calls of which each is a hit with probability `chance`. */
+function chanceOfAtMost(hits: number, calls: number, chance: number): number {
+  let term = (1 - chance) ** calls;
+  if (term === 0) return hits < calls * chance ? 0 : 1;
+  let sum = term;
+  for (let hit = 1; hit <= hits; hit++) sum += term *= ((calls - hit + 1) / hit) * (chance / (1 - chance));
+  return sum;
+}
+
+const hasBroken = ({ calls, failures }: CallsSince, minRate: number): boolean =>
+  failures >= minFailures && chanceOfAtMost(calls - failures, calls, failingRate(minRate)) <= breakChance;
+
+/** Fewer failures than in the outage: one success after a total one, 21 in a row if one call of five failed. */
+const hasRecovered = ({ calls, failures }: CallsSince, outage: CallsSince): boolean =>
+  chanceOfAtMost(failures, calls, 1 - successRate(outage)) <= recoveryChance;
 
 /**
- * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls succeed.
- * A tool that fails again within five minutes of its recovery counts as failing all the time. A tool with an open circuit
- * fails, too, even if most calls in the minute of the opening succeeded.
+ * Whether a tool fails or recovers, and since when. It fails if its success rate is clearly below `failingRate`, and
+ * recovers if it is back at `minRate`. A tool that fails again within five minutes of its recovery counts
+ * as failing all the time. A tool with an open circuit fails, too, even if most calls in the minute of the opening succeeded.
  * @param minutes oldest first
  * @param openSince milliseconds since the epoch; undefined if the circuit is closed
- * @returns undefined for a tool with fewer than three failures in these minutes
+ * @returns undefined for a tool without an outage in these minutes
  */
 export function courseOf(
   minutes: readonly CallsSince[],
@@ -72,25 +92,27 @@ export function courseOf(
 }
 
 function courseByMinutes(minutes: readonly CallsSince[], minRate: number): Course | undefined {
-  let stretch: FailingStretch | undefined;
-  for (const minute of minutes) {
-    const { since, calls, failures } = minute;
-    if (calls === 0) continue;
-    if (1 - failures / calls >= minRate) {
-      if (stretch)
-        stretch = { ...stretch, working: plus(stretch.working ?? { since, calls: 0, failures: 0 }, minute) };
-    } else if (!stretch || (hasRecovered(stretch) && since - (stretch.working?.since ?? since) >= nowMs)) {
-      stretch = { since, calls, failures };
-    } else {
-      stretch = plus(plus(stretch, stretch.working ?? { calls: 0, failures: 0 }), minute);
-    }
+  let phase: Phase = { state: 'fine', of: { since: 0, calls: 0, failures: 0 }, failedUntil: 0 };
+  for (const minute of minutes) if (minute.calls > 0) phase = phaseAfter(phase, minute, minRate);
+  const { state, turn } = phase;
+  const of = turn ? plus(phase.of, turn) : phase.of;
+  if (state === 'fine' || (state === 'recovering' && successRate(of) < minRate)) return undefined;
+  return { state, of };
+}
+
+function phaseAfter(phase: Phase, minute: CallsSince, minRate: number): Phase {
+  const { state, of, outage, failedUntil } = phase;
+  const turn = phase.turn ? plus(phase.turn, minute) : minute;
+  const end = minute.since + minuteMs;
+  if (state === 'failing') {
+    if (successRate(turn) < minRate) return { state, of: plus(of, turn), failedUntil: end };
+    if (!hasRecovered(turn, of)) return { ...phase, turn };
+    return { state: 'recovering', of: { ...turn, since: failedUntil }, outage: of, failedUntil };
   }
-  if (!stretch || stretch.failures < minFailures) return undefined;
-  const { working, ...failing } = stretch;
-  if (!working) return { state: 'failing', of: failing };
-  return hasRecovered(stretch)
-    ? { state: 'recovering', of: working }
-    : { state: 'failing', of: plus(failing, working) };
+  if (successRate(turn) >= failingRate(minRate)) return { ...phase, of: plus(of, turn), turn: undefined };
+  if (!hasBroken(turn, minRate)) return { ...phase, turn };
+  const isSame = outage && turn.since - failedUntil < nowMs;
+  return { state: 'failing', of: isSame ? plus(plus(outage, of), turn) : turn, failedUntil: end };
 }
 
 const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): CallsSince[] => {
@@ -103,18 +125,23 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Cal
 };
 
 /**
- * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing, and detects
- * a recovery after the last failure within the same minute.
+ * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing. Moves a
+ * recovery to the last failure of the outage, and detects one within the minute of that failure.
  */
 function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
-  if (course?.state !== 'failing' || !first) return course;
+  if (!course || !last) return course;
+  const { successesAfter } = last;
+  const since = last.at.getTime();
+  if (course.state === 'recovering')
+    return since >= course.of.since
+      ? course
+      : { ...course, of: { ...course.of, since, calls: Math.max(course.of.calls, successesAfter) } };
+  if (!first) return course;
   const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
-  if (!last || !showRecovery({ ...of, calls: of.calls - last.successesAfter }, last.successesAfter))
-    return { state: 'failing', of };
-  return {
-    state: 'recovering',
-    of: { since: last.at.getTime(), calls: last.successesAfter, failures: 0 },
-  };
+  const recovery = { since, calls: successesAfter, failures: 0 };
+  return hasRecovered(recovery, { ...of, calls: Math.max(of.failures, of.calls - successesAfter) })
+    ? { state: 'recovering', of: recovery }
+    : { state: 'failing', of };
 }
 
 const isoOrNull = (ms: number | undefined): string | null =>

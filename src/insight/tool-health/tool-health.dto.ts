@@ -89,11 +89,14 @@ export class ToolNowView {
   @Example(4, 'Answers that report an error, or were marked as wrong') readonly findings!: number;
   @NullableNumber(480, 'Milliseconds, at most 2 % off; null without calls')
   readonly p95LatencyMs!: number | null;
-  @NullableText(checkedAtExample, 'First of the failures; null: it does not fail now')
+  @NullableText(
+    checkedAtExample,
+    'First failure of an outage; null: it does not fail now, or no more than its grade says',
+  )
   readonly failingSince!: string | null;
   @NullableText(
     null,
-    'Its last failure, or the start of the first minute without too many; null: it did not fail in the last hour, or still does',
+    'Last failure of its outage, to the minute if fewer calls fail still; null: it had none in the last hour, or still fails',
   )
   readonly recoveringSince!: string | null;
   @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;

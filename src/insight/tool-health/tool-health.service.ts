@@ -102,11 +102,12 @@ export class ToolHealthService {
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
-  /** Reports with the figures of some projects, without refusals. The status stays that of all calls. */
+  /** Reports with the figures of some projects. The status stays that of all calls. */
   within(caller: Reader): ToolHealthService {
     if (!caller.projects) return this;
     const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
-    const own = { metrics, recent, refused: { since: () => new Map() }, whole: this };
+    const refused = { since: (moment: Date) => this.refused.since(moment, caller.projects) };
+    const own = { metrics, recent, refused, whole: this };
     return Object.assign(Object.create(this) as ToolHealthService, own);
   }
 

@@ -20,7 +20,8 @@ const route = getRouteApi('/shell/executions/$id');
 
 export function ExecutionPage(): ReactNode {
   const { id } = route.useParams();
-  const execution = useQuery(executionQuery(id));
+  // Another caller may mark it meanwhile.
+  const execution = useQuery({ ...executionQuery(id), refetchInterval: 10_000 });
   useOwnProject(execution.data?.project);
   const framed = (state: ReactNode): ReactNode => (
     <Page name="Execution" about={<code>{id}</code>}>

@@ -5,10 +5,12 @@ import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
+import type { Unavailable } from '../../lib/unavailable.js';
+import { byUrgency, courseOf, type Standing } from '../../lib/urgency.js';
 import { Sparkline } from '../../ui/chart.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
 import { FindingsLink } from '../../ui/findings.js';
-import { courseOf, failingShare, GradeLine } from '../../ui/grade-line.js';
+import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Muted } from '../../ui/layout.js';
 import { Since, Time } from '../../ui/time.js';
 import { ReportState, ToolState } from '../../ui/tool-state.js';
@@ -35,26 +37,20 @@ const isTheirs = new Set(['invalid_input', 'payload_too_large', 'idempotency_key
 const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>
   refusals.filter(({ code }) => !isTheirs.has(code));
 
-/** Tests of a rank, worst first: tools that fail now come before those with a bad hour. */
-const ranks: readonly ((trouble: Trouble) => boolean)[] = [
-  ({ report }) => report !== undefined && courseOf(report) === 'failing',
-  ({ fault }) => fault !== undefined,
-  ({ report }) => report?.unavailable?.state === 'held',
-  ({ circuit }) => circuit !== undefined,
-  ({ report }) => report?.status === 'unhealthy' && courseOf(report) === undefined,
-  ({ report }) => report?.status === 'degraded' && courseOf(report) === undefined,
-  ({ report }) => report !== undefined && report.findings > 0,
-  ({ report }) => report !== undefined && courseOf(report) === 'recovering',
-  () => true,
-];
-const rankOf = (trouble: Trouble): number => ranks.findIndex((isIt) => isIt(trouble));
 /** Its results report errors, and nothing else is wrong. */
 const isSilent = (report: ToolReportView): boolean =>
   report.findings > 0 && !worst.includes(report.status) && courseOf(report) === undefined;
 const hasState = (report: ToolReportView): boolean =>
   !isSilent(report) && (report.status !== 'unknown' || courseOf(report) !== undefined);
-const shareOf = ({ report }: Trouble): number =>
-  report ? (courseOf(report) === 'failing' ? failingShare(report) : report.failureRate) : 0;
+const unavailableOf = ({ report, fault }: Trouble): Unavailable | undefined =>
+  fault === undefined ? report?.unavailable : { state: 'error', why: fault };
+const standingOf = (trouble: Trouble): Standing => ({
+  ...{
+    report: trouble.report,
+    unavailable: unavailableOf(trouble),
+    isRefusing: trouble.circuit !== undefined,
+  },
+});
 
 /** Tools that need attention, worst first. */
 export function troubles(
@@ -84,7 +80,7 @@ export function troubles(
       fault: broken.get(tool),
       spent: spent.get(tool)?.length,
     }))
-    .sort((a, b) => rankOf(a) - rankOf(b) || shareOf(b) - shareOf(a));
+    .sort((a, b) => byUrgency(standingOf(a), standingOf(b)) || a.tool.localeCompare(b.tool));
 }
 
 interface AttentionProps {
@@ -114,8 +110,9 @@ const acts = {
   health: { to: '/tools/$name/health', text: 'See why' },
 } as const;
 
-function TroubleRow({ tool: name, report, circuit, fault, spent }: Trouble): ReactNode {
-  const unavailable = fault === undefined ? report?.unavailable : { state: 'error' as const, why: fault };
+function TroubleRow(trouble: Trouble): ReactNode {
+  const { tool: name, report, circuit, fault, spent } = trouble;
+  const unavailable = unavailableOf(trouble);
   const isHeld = unavailable?.state === 'held';
   const act = isHeld ? acts.review : fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
   return (

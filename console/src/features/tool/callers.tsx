@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { CallersView } from '../../lib/api.js';
-import { number } from '../../lib/format.js';
+import { number, timeSpan } from '../../lib/format.js';
 import { callersQuery } from '../../lib/queries.js';
-import { lastDayOf, type TimeRange } from '../../lib/time-range.js';
+import { boundsOf, lastDayOf, type TimeRange } from '../../lib/time-range.js';
 import { Card } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -20,9 +20,13 @@ export function Callers({ tool, range }: { readonly tool: string; readonly range
   // The others are counted from single executions: of one day at most.
   const shown = by in callers ? range : lastDayOf(range);
   const counts = useQuery(callersQuery(tool, shown, by));
+  const { start } = boundsOf(range);
+  // Callers and projects are counted in whole hours.
+  const wholeHours = `, since ${timeSpan(start - (start % 3_600_000))}`;
+  const about = by in callers ? wholeHours : shown === range ? '' : ', last 24 hours';
   return (
     <Card
-      title={`Affected ${names[by].toLowerCase()}${shown === range ? '' : ', last 24 hours'}`}
+      title={`Affected ${names[by].toLowerCase()}${about}`}
       flush
       actions={<Modes label="Count by" names={names} value={by} onChange={setBy} />}
     >

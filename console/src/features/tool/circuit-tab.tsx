@@ -3,13 +3,14 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitView } from '../../lib/api.js';
 import { counted, duration, percent } from '../../lib/format.js';
-import { circuitQuery } from '../../lib/queries.js';
+import { circuitQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
+import { LastError } from '../../ui/grade-line.js';
 import { Card, Facts, Muted, Note, Stack } from '../../ui/layout.js';
 import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
+import { Since, Time } from '../../ui/time.js';
 import { CircuitControls } from './tool-acts.js';
 
 const route = getRouteApi('/shell/tools/$name/circuit');
@@ -28,7 +29,9 @@ const meaning = {
 } as const;
 
 function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
-  const { state, since, reason, by, nextProbeAt, heldByHand, opensAt, history } = circuit;
+  const { tool, state, since, openSince, reason, by, nextProbeAt, heldByHand, opensAt, history } = circuit;
+  const { data: report } = useQuery(reportQuery(tool));
+  const error = state === 'closed' ? null : report?.now.lastError;
   return (
     <Stack>
       <Card title="State" actions={<CircuitControls {...circuit} />}>
@@ -37,7 +40,9 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
             facts={[
               ['State', <Badge key="state" state={state} />],
               ['Meaning', meaning[state]],
-              ['Since', <Time key="since" at={since} />],
+              ['Error of the tool', error && <LastError key="error" of={error} />],
+              ['First opened', openSince && <Time key="first" at={openSince} />],
+              ['In this state', <Since key="since" at={since} />],
               ['Why', reason],
               ['By', by],
               ['Next probe', nextProbeAt === null ? null : <Time key="probe" at={nextProbeAt} />],

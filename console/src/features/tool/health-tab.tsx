@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ErrorPatternsView, GradeChangeView, HealthReasonView, ToolReportView } from '../../lib/api.js';
-import { duration, number, percent } from '../../lib/format.js';
+import { counted, duration, number, percent } from '../../lib/format.js';
 import { errorPatternsQuery, gradeChangesQuery, reportQuery } from '../../lib/queries.js';
 import { boundsOf, figuresRange, isInRange, type TimeRange } from '../../lib/time-range.js';
 import { Badge } from '../../ui/controls.js';
-import { GradeLine } from '../../ui/grade-line.js';
+import { LastError } from '../../ui/grade-line.js';
 import { Card, Facts, Muted, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { FiguresRangePicker } from '../../ui/figures-range.js';
 import { StateStrip } from '../../ui/state-strip.js';
@@ -17,7 +17,7 @@ import css from './tool.module.css';
 
 const route = getRouteApi('/shell/tools/$name/health');
 
-/** The grade of the last hour with its rules, their values and thresholds. Then its history, and error patterns. */
+/** How it is now, then the grade of the last hour with its rules, values and thresholds, its history, and error patterns. */
 export function HealthTab(): ReactNode {
   const { name } = route.useParams();
   const range = figuresRange(route.useSearch());
@@ -28,11 +28,11 @@ export function HealthTab(): ReactNode {
         {(report) =>
           report && (
             <>
-              <Card title="Grade" flush actions={<GradeLine report={report} />}>
-                <Rules report={report} />
-              </Card>
               <Card title="Why">
                 <Facts facts={whyOf(report)} />
+              </Card>
+              <Card title="Grade of the last hour" flush actions={<Badge state={report.status} />}>
+                <Rules report={report} />
               </Card>
             </>
           )
@@ -47,8 +47,17 @@ export function HealthTab(): ReactNode {
   );
 }
 
-const whyOf = ({ issues, recommendations, refusals }: ToolReportView): Pairs => [
-  ['Issues', issues.join('; ') || 'none'],
+const whyOf = ({ now, issues, recommendations, refusals }: ToolReportView): Pairs => [
+  ['Error', now.lastError && <LastError key="error" of={now.lastError} />],
+  ['First failure', now.failingSince && <Time key="first" at={now.failingSince} />],
+  ['Callers', now.callersSince > 0 && number(now.callersSince)],
+  [
+    'Last 5 minutes',
+    now.calls === 0
+      ? 'no calls'
+      : `${number(now.failures)} of ${counted(now.calls, 'call')} failed, p95 ${duration(now.p95LatencyMs ?? 0)}`,
+  ],
+  ['Issues, last hour', issues.join('; ') || 'none'],
   ['Recommended actions', recommendations.join('; ')],
   ['Refused calls, last hour', refusals.map(({ code, count }) => `${number(count)} × ${code}`).join(', ')],
 ];

@@ -2,19 +2,21 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { serverOf, unavailableOf } from '../../lib/all-tools.js';
-import type { CircuitView, CustomToolView, ToolReportView, ToolView } from '../../lib/api.js';
+import type { CircuitView, CustomToolView, LastErrorView, ToolReportView, ToolView } from '../../lib/api.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import type { Unavailable } from '../../lib/unavailable.js';
+import { courseOf } from '../../lib/urgency.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
 import { buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
 import { FindingsLink } from '../../ui/findings.js';
-import { courseOf, GradeLine } from '../../ui/grade-line.js';
+import { GradeLine, LastError } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
+import { Since } from '../../ui/time.js';
 import { ReportState, ToolState } from '../../ui/tool-state.js';
 import { CircuitControls, HoldOpen, ToolActDialog, ToolMenu } from './tool-acts.js';
 import css from './tool.module.css';
@@ -83,7 +85,10 @@ export function ToolFrame(): ReactNode {
         actions={<Actions {...{ name, custom, mayHold }} kind={tool.data?.kind} />}
       >
         <Screens name={name} isServer={isServer} isCustom={custom !== undefined} />
-        <Notices {...{ name, custom, unavailable }} circuit={isAtCircuit ? undefined : circuit} />
+        <Notices
+          {...{ name, custom, unavailable, error: report?.now.lastError }}
+          circuit={isAtCircuit ? undefined : circuit}
+        />
         <div className={css.outlet}>
           {isServer && tabs.some(({ to }) => isAt({ to })) ? (
             <Navigate to="/tools/$name/tools" params={{ name }} replace />
@@ -107,10 +112,11 @@ interface NoticesProps {
   readonly custom: CustomToolView | undefined;
   readonly unavailable: Unavailable | undefined;
   readonly circuit: CircuitView | undefined;
+  readonly error: LastErrorView | null | undefined;
 }
 
 /** Why its calls are refused, on every screen of a tool. */
-function Notices({ name, custom, unavailable, circuit }: NoticesProps): ReactNode {
+function Notices({ name, custom, unavailable, circuit, error }: NoticesProps): ReactNode {
   const fault = custom?.errorMessage;
   // The screen of a server's tools has its own notice of them.
   const isTold = useMatchRoute()({ to: '/tools/$name/tools' }) && fault?.includes('held back');
@@ -131,7 +137,7 @@ function Notices({ name, custom, unavailable, circuit }: NoticesProps): ReactNod
           </Row>
         </Note>
       )}
-      {circuit && circuit.state !== 'closed' && <Refusing circuit={circuit} />}
+      {circuit && circuit.state !== 'closed' && <Refusing {...{ circuit, error }} />}
     </Notes>
   );
 }
@@ -198,12 +204,13 @@ const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
 );
 
 /** A notice on every screen of a tool whose circuit is not closed. */
-const Refusing = ({ circuit }: { readonly circuit: CircuitView }): ReactNode => (
+const Refusing = ({ circuit, error }: Pick<NoticesProps, 'error'> & { circuit: CircuitView }): ReactNode => (
   <Note tone={circuit.state === 'open' ? 'bad' : 'warn'}>
     <Row>
       <span>
-        {circuit.state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}:{' '}
-        {circuit.reason}
+        {circuit.state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}{' '}
+        <Since at={circuit.openSince ?? circuit.since} />:{' '}
+        {error && !circuit.heldByHand ? <LastError of={error} /> : circuit.reason}
       </span>
       <CircuitControls {...circuit} />
     </Row>

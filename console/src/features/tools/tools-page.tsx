@@ -10,16 +10,18 @@ import type {
   ToolView,
 } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
+import { useProject } from '../../lib/project.js';
 import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
 import type { toolsSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
 import { unavailableNames } from '../../lib/unavailable.js';
+import { byUrgency, courseOf, failingShare, needsAttention, type Standing } from '../../lib/urgency.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
 import { buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { FindingsLink } from '../../ui/findings.js';
-import { courseOf, sinceOf } from '../../ui/grade-line.js';
+import { sinceOf } from '../../ui/grade-line.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -38,13 +40,13 @@ const healthRank = (report: ToolReportView | undefined): number =>
 
 const keyOf = ({ name }: ToolRow): string => name;
 
-/** A figure of the last hour; a tool without calls has none. */
+/** A figure of the last hour, or of the outage; a tool without calls has none. */
 const figure =
   (of: (report: ToolReportView) => number) =>
   ({ report }: ToolRow): number | null =>
     report && report.totalCalls > 0 ? of(report) : null;
 const calls = figure(({ totalCalls }) => totalCalls);
-const failing = figure(({ failureRate }) => failureRate);
+const failing = figure(failingShare);
 const average = figure(({ avgLatencyMs }) => avgLatencyMs);
 const shown = (value: number | null, format: (value: number) => string): string =>
   value === null ? '' : format(value);
@@ -98,9 +100,6 @@ const columns: readonly Column<ToolRow>[] = [
     cell: ({ description }) => <span title={description}>{description}</span>,
   },
 ];
-
-/** The groups name the kind. */
-const groupedColumns = columns.filter(({ name }) => name !== 'Kind');
 
 /** Grade and since when, and why calls are refused. */
 function Health({ report, unavailable, circuit }: ToolRow): ReactNode {
@@ -169,7 +168,14 @@ export function ToolsPage(): ReactNode {
   const { data: health } = useQuery(healthQuery);
   const change = useChange<Wanted>();
   const { sort, open = '', ...wanted } = search;
-  const isGrouped = sort === undefined && Object.values(wanted).every((value) => value === undefined);
+  const project = useProject();
+  const isGrouped =
+    sort === undefined &&
+    Object.entries(wanted).every(([key, value]) => key === 'project' || value === undefined);
+  // The last use is known of all projects alone.
+  const shownColumns = columns.filter(
+    ({ name }) => (!isGrouped || name !== 'Kind') && (project === undefined || name !== 'Last used'),
+  );
   const toggle = (name: string): void => {
     const names = new Set(open.split(',').filter(Boolean));
     if (!names.delete(name)) names.add(name);
@@ -204,7 +210,7 @@ export function ToolsPage(): ReactNode {
                 <Table
                   label="Tools"
                   rows={rows}
-                  columns={isGrouped ? groupedColumns : columns}
+                  columns={shownColumns}
                   keyOf={keyOf}
                   sort={{ by: search.sort, change: (sort) => change({ sort }) }}
                   onOpen={({ name, group }) =>
@@ -237,12 +243,13 @@ interface GroupNameProps {
   readonly toggle: () => void;
 }
 
-/** Failing tools and those that refuse calls lead the list, then those whose results report errors, then used ones. */
-const urgency = ({ report, circuit, unavailable }: ToolRow): number => {
-  const isFailing = report !== undefined && courseOf(report) === 'failing';
-  if (isFailing || circuit !== 'closed' || (unavailable && unavailable.state !== 'disabled')) return 0;
-  return report && report.findings > 0 ? 1 : report && report.totalCalls > 0 ? 2 : 3;
-};
+const standingOf = ({ circuit, ...row }: ToolRow): Standing => ({ ...row, isRefusing: circuit !== 'closed' });
+
+/** In the order of Overview, then used tools. */
+const byNow = (a: ToolRow, b: ToolRow): number =>
+  byUrgency(standingOf(a), standingOf(b)) ||
+  Number(calls(a) === null) - Number(calls(b) === null) ||
+  a.name.localeCompare(b.name);
 
 type Wanted = ReturnType<typeof toolsSearch>;
 
@@ -261,12 +268,13 @@ function grouped(
   toggle: (name: string) => void,
 ): ToolRow[] {
   const isAlone = (row: ToolRow): boolean =>
-    groupOf(row) === undefined || (urgency(row) === 0 && row.kind !== 'server');
+    groupOf(row) === undefined || (needsAttention(standingOf(row)) && row.kind !== 'server');
   const others = rows.filter((row) => !isAlone(row));
   const heads = [...Map.groupBy(others, (row) => groupOf(row) ?? '')].map(([name, members]) => {
     const server = members.find(({ kind }) => kind === 'server');
     const tools = members.filter((row) => row !== server);
-    const group = { count: tools.length, isOpen: open.includes(name), toggle: () => toggle(name) };
+    const count = rows.filter((row) => groupOf(row) === name && row.kind !== 'server').length;
+    const group = { count, isOpen: open.includes(name), toggle: () => toggle(name) };
     const none = { name, description: '', kind: 'builtin', report: undefined, circuit: 'closed' } as const;
     return [
       { ...(server ?? none), group: { ...group, isServer: server !== undefined } },
@@ -302,10 +310,5 @@ function wantedRows(rows: readonly ToolRow[], { q = '', kind, grade, circuit, st
         (circuit === undefined || row.circuit === circuit) &&
         (status === undefined || (row.unavailable?.state ?? 'active') === status),
     )
-    .sort(
-      (a, b) =>
-        urgency(a) - urgency(b) ||
-        healthRank(a.report) - healthRank(b.report) ||
-        a.name.localeCompare(b.name),
-    );
+    .sort(byNow);
 }

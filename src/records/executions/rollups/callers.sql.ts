@@ -48,13 +48,13 @@ export const addRefusals = addToCells(
   '$7::int',
 );
 
-/** Refusals of each tool by code since a time, most frequent first. */
+/** Refusals of each tool by code, most frequent first. Parameters: since when, projects or null. */
 export const selectRefusals = `
   SELECT tool, json_agg(json_build_object('code', code, 'count', count) ORDER BY count DESC, code) AS counts
   FROM (
     SELECT tool_name AS tool, caller AS code, sum(refusals)::int AS count
     FROM tool_caller_rollups
-    WHERE seconds = ${codeSeconds} AND starts_at > $1
+    WHERE seconds = ${codeSeconds} AND starts_at > $1 AND ($2::text[] IS NULL OR project = ANY ($2))
     GROUP BY 1, 2
   ) AS refused
   GROUP BY tool`;

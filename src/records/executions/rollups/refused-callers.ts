@@ -51,10 +51,16 @@ export class RefusedCallers implements OnApplicationShutdown {
     return this.writing;
   }
 
-  /** Refused calls since a moment by tool, as all replicas counted them; the most frequent code first. */
-  async since(moment: Date): Promise<ReadonlyMap<string, readonly RefusalCount[]>> {
+  /** Refused calls since a moment by tool, as all replicas counted them; the most frequent code first. @param projects default: all */
+  async since(
+    moment: Date,
+    projects?: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly RefusalCount[]>> {
     await this.flush();
-    const rows = await this.db.query<{ tool: string; counts: RefusalCount[] }[]>(selectRefusals, [moment]);
+    const rows = await this.db.query<{ tool: string; counts: RefusalCount[] }[]>(selectRefusals, [
+      moment,
+      projects?.map(sanitisedText),
+    ]);
     return new Map(rows.map(({ tool, counts }) => [tool, counts]));
   }
 
