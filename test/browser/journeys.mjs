@@ -619,6 +619,7 @@ describe('journeys', () => {
 
   it('who did what to a tool is found from the tool, and by who, what and when', async () => {
     await lab.register('audited');
+    await lab.api('PATCH', '/api/v1/custom-tools/audited', { timeoutMs: 5_000, reason: 'it hangs for long' });
     await lab.api('POST', '/api/v1/custom-tools/audited/disable');
     const visitor = await lab.visit();
     const { page } = visitor;
@@ -628,7 +629,13 @@ describe('journeys', () => {
     const table = page.getByRole('table', { name: 'Audit' });
     const rows = () => table.getByRole('row').allInnerTexts();
     await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
-    assert.equal((await rows()).length, 3);
+    assert.equal((await rows()).length, 4);
+    await table.getByRole('row', { name: /Update custom tool/ }).click();
+    const entry = page.getByRole('region', { name: 'Entry' });
+    await entry.getByText('it hangs for long').waitFor();
+    await entry.getByRole('row', { name: '/timeoutMs 30000 5000' }).waitFor();
+    await entry.getByRole('button', { name: 'Close' }).click();
+    await entry.waitFor({ state: 'detached' });
     await (await addFilter(page, 'Action')).click();
     await page.getByRole('option', { name: 'Disable custom tool' }).click();
     await until(async () => (await rows()).length === 2, 'the one entry');
