@@ -254,6 +254,23 @@ describe('two projects with equal ids', () => {
     assert.equal(projectInAddress(), project);
   });
 
+  it('a page of one thing names its project, and leaves the console at the project that was chosen', async () => {
+    const rail = page.getByRole('navigation', { name: 'Screens' });
+    const chosen = rail.getByRole('combobox', { name: 'Project' });
+    for (const [id, before] of [[executions.billing[0]], [executions.support[0], 'billing']]) {
+      await visitor.open(`/executions${before ? `?project=${before}` : ''}`);
+      await page.getByRole('heading', { level: 1, name: 'Executions' }).waitFor();
+      await page.evaluate((path) => window.history.pushState({}, '', path), `/console/executions/${id}`);
+      const own = before ? otherOf(before) : 'billing';
+      await page.locator('header').getByText(`project ${own}`, { exact: true }).waitFor();
+      assert.equal(projectInAddress(), own);
+      assert.equal(await chosen.innerText(), before ?? 'All projects');
+      await rail.getByRole('link', { name: 'Overview' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      assert.equal(projectInAddress(), before ?? null);
+    }
+  });
+
   it('an address without a project opens the trace in the project that has it', async () => {
     const only = '7bf92f3577b34da6a3ce929d0e0e4737';
     const startUs = Date.now() * 1_000;

@@ -1,6 +1,7 @@
 import { type AnyRoute, Link, useMatches, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { useConnection } from '../lib/live.js';
+import { useConsoleProject } from '../lib/project.js';
 import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
 import { tierName } from '../lib/tiers.js';
@@ -68,6 +69,7 @@ function onTitle(change: () => void): () => void {
 /** The way to the screen: titles of screens, and the names and ids of its address. */
 function Crumbs(): ReactNode {
   const router = useRouter();
+  const project = useConsoleProject();
   const name = useSyncExternalStore(onTitle, () => document.title.replace(/ · Toolkeeper$/, ''));
   const screen = useMatches({ select: (matches) => matches.at(-1) });
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
@@ -89,7 +91,13 @@ function Crumbs(): ReactNode {
           const isLast = index === crumbs.length - 1;
           return (
             <li key={to} aria-current={isLast ? 'page' : undefined}>
-              {isLast ? title : <Link to={to as '/'}>{title}</Link>}
+              {isLast ? (
+                title
+              ) : (
+                <Link to={to as '/'} {...(index === 0 && { search: { project } })}>
+                  {title}
+                </Link>
+              )}
             </li>
           );
         })}
