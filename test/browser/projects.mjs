@@ -307,7 +307,7 @@ describe('two projects with equal ids', () => {
       ...{ input: { text: '' }, context: { investigationId: 'inc-50' } },
     });
     await guest.open('/traces?kind=all');
-    await own.getByRole('link', { name: 'word_count' }).first().click();
+    await own.getByRole('link', { name: 'investigation inc-50' }).first().click();
     await own
       .getByRole('treegrid', { name: 'Spans' })
       .getByRole('row', { name: /word_count/ })
