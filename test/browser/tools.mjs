@@ -567,6 +567,7 @@ describe('tools', () => {
     await page.getByLabel('number').fill('9007199254740993');
     await page.keyboard.press('Tab');
     await page.getByText(tooLarge).waitFor();
+    assert.equal(await page.getByLabel('number').inputValue(), '9007199254740993');
     await page.getByLabel('code').fill('ABC');
     await page.getByRole('combobox', { name: 'Variant' }).selectOption('By query');
     await run();
