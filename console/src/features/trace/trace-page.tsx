@@ -108,7 +108,7 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
           <Tags words={run?.labels.slice(0, 3) ?? []} />
         </>
       }
-      about={<Figures trace={store.trace} />}
+      about={<Figures trace={store.trace} run={run} />}
       actions={<Ties run={run} />}
     >
       <div ref={work} className={css.work}>
@@ -141,8 +141,12 @@ function Highlight({ store, state: { highlighted, note } }: TraceProps): ReactNo
   );
 }
 
+interface FiguresProps extends Pick<OpenTraceProps, 'run'> {
+  readonly trace: Trace;
+}
+
 /** The sums of the roots: each takes in what is below it. */
-function Figures({ trace }: { readonly trace: Trace }): ReactNode {
+function Figures({ trace, run }: FiguresProps): ReactNode {
   const start = new Date(trace.startUs / 1_000).toISOString();
   let [money, tokens, errors, semantic] = [0, 0, 0, 0];
   for (let span = 0; span < trace.count; span = trace.ends[span] ?? trace.count) {
@@ -153,6 +157,8 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
     if (flags & flag.error) errors += 1;
     if (flags & flag.semantic) semantic += 1;
   }
+  // Several spans may repeat one failure: the run counts it once.
+  if (run?.trace_ids.length === 1) semantic = run.semantic_error_count;
   return (
     <span className={css.figures}>
       <time dateTime={start}>{exactTime(start)}</time>
