@@ -652,6 +652,27 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  it('an auditor is not led to what its key may not see', async () => {
+    const { body } = await lab.api('POST', '/api/v1/keys', {
+      ...{ name: 'auditor', scopes: ['audit:read', 'metrics:read'] },
+    });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor, body.key);
+    await page.getByText('Needs attention').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'All tools' }).count(), 0);
+    await visitor.open('/tools/word_count/health');
+    await page.getByText('Error patterns').waitFor();
+    const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' });
+    assert.match(await crumbs.innerText(), /Tools/);
+    assert.equal(await crumbs.getByRole('link', { name: 'Tools' }).count(), 0);
+    await visitor.open('/settings');
+    await page.getByRole('table', { name: 'Audit' }).waitFor();
+    const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+    assert.deepEqual(await tabs.allInnerTexts(), ['Audit', 'About']);
+    await visitor.context.close();
+  });
+
   it('events come as they happen, stand still while they are read, and have an address', async () => {
     const circuit = (act, reason) =>
       lab.api('POST', `/api/v1/tool-health/get_playbooks/circuit/${act}`, { reason });

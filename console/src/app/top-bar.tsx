@@ -70,6 +70,7 @@ function onTitle(change: () => void): () => void {
 function Crumbs(): ReactNode {
   const router = useRouter();
   const project = useConsoleProject();
+  const { anonymous, scopes } = useSession();
   const name = useSyncExternalStore(onTitle, () => document.title.replace(/ · Toolkeeper$/, ''));
   const screen = useMatches({ select: (matches) => matches.at(-1) });
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
@@ -80,18 +81,19 @@ function Crumbs(): ReactNode {
   const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
   const crumbs = parts.map((part, index) => {
     const [to, pattern] = [parts, patterns].map((all) => `/${all.slice(0, index + 1).join('/')}`);
-    const { title, isNamed = false } = routes[pattern ?? '']?.options.staticData ?? {};
+    const { title, isNamed = false, scope } = routes[pattern ?? '']?.options.staticData ?? {};
     const given = patterns[index]?.startsWith('$') ? isNamed && name : title;
-    return { to, title: given || decodeURIComponent(part) };
+    const isEmpty = scope !== undefined && !anonymous && !scopes.includes(scope);
+    return { to, isEmpty, title: given || decodeURIComponent(part) };
   });
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">
       <ol>
-        {crumbs.map(({ to, title }, index) => {
+        {crumbs.map(({ to, isEmpty, title }, index) => {
           const isLast = index === crumbs.length - 1;
           return (
             <li key={to} aria-current={isLast ? 'page' : undefined}>
-              {isLast ? (
+              {isLast || isEmpty ? (
                 title
               ) : (
                 <Link to={to as '/'} {...(index === 0 && { search: { project } })}>

@@ -5,6 +5,7 @@ import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
 import { Sparkline } from '../../ui/chart.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
 import { FindingsLink } from '../../ui/findings.js';
@@ -92,20 +93,23 @@ interface AttentionProps {
   readonly summary: SystemHealthView['summary'];
 }
 
-export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
-  <Card title="Needs attention" flush actions={<Link to="/tools">All tools</Link>}>
-    {list.length === 0 ? (
-      <AllWell summary={summary} />
-    ) : (
-      list.slice(0, maxRows).map((trouble) => <TroubleRow key={trouble.tool} {...trouble} />)
-    )}
-    {list.length > maxRows && (
-      <p className={css.more}>
-        <Muted>{counted(list.length - maxRows, 'more tool')}</Muted>
-      </p>
-    )}
-  </Card>
-);
+export function Attention({ list, summary }: AttentionProps): ReactNode {
+  const mayList = usePermission('tools:call') !== 'no';
+  return (
+    <Card title="Needs attention" flush actions={mayList && <Link to="/tools">All tools</Link>}>
+      {list.length === 0 ? (
+        <AllWell summary={summary} />
+      ) : (
+        list.slice(0, maxRows).map((trouble) => <TroubleRow key={trouble.tool} {...trouble} />)
+      )}
+      {list.length > maxRows && (
+        <p className={css.more}>
+          <Muted>{counted(list.length - maxRows, 'more tool')}</Muted>
+        </p>
+      )}
+    </Card>
+  );
+}
 
 const acts = {
   review: { to: '/tools/$name/tools', text: 'Review' },
