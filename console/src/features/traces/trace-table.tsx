@@ -59,7 +59,7 @@ const columns: readonly Column<Group>[] = [
   project,
   { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   {
-    ...{ name: 'Activity', width: 136, isOptional: true },
+    ...{ name: 'Activity', width: 136 },
     cell: ({ activity }) => <Activity letters={activity} />,
   },
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
@@ -69,7 +69,10 @@ const columns: readonly Column<Group>[] = [
       (asked ?? said) === null ? '–' : number((asked ?? 0) + (said ?? 0)),
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
-  { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
+  {
+    ...{ name: 'Errors', cut: true, width: 210 },
+    cell: (row) => row.error_count + row.semantic_error_count > 0 && <Wrong row={row} />,
+  },
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
     cell: ({ thread_ids: threads }) =>
