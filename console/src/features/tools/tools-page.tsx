@@ -99,9 +99,6 @@ const columns: readonly Column<ToolRow>[] = [
   },
 ];
 
-/** The groups name the kind. */
-const groupedColumns = columns.filter(({ name }) => name !== 'Kind');
-
 /** Grade and since when, and why calls are refused. */
 function Health({ report, unavailable, circuit }: ToolRow): ReactNode {
   const isRecovering = report && courseOf(report) === 'recovering';
@@ -168,7 +165,7 @@ export function ToolsPage(): ReactNode {
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthQuery);
   const change = useChange<Wanted>();
-  const { sort, open = '', ...wanted } = search;
+  const { sort, open = '', project, ...wanted } = search;
   const isGrouped = sort === undefined && Object.values(wanted).every((value) => value === undefined);
   const toggle = (name: string): void => {
     const names = new Set(open.split(',').filter(Boolean));
@@ -204,7 +201,10 @@ export function ToolsPage(): ReactNode {
                 <Table
                   label="Tools"
                   rows={rows}
-                  columns={isGrouped ? groupedColumns : columns}
+                  columns={columns.filter(
+                    // Groups name the kind; when a tool was last used is known of all projects together.
+                    ({ name }) => !(isGrouped && name === 'Kind') && !(project && name === 'Last used'),
+                  )}
                   keyOf={keyOf}
                   sort={{ by: search.sort, change: (sort) => change({ sort }) }}
                   onOpen={({ name, group }) =>
@@ -266,7 +266,8 @@ function grouped(
   const heads = [...Map.groupBy(others, (row) => groupOf(row) ?? '')].map(([name, members]) => {
     const server = members.find(({ kind }) => kind === 'server');
     const tools = members.filter((row) => row !== server);
-    const group = { count: tools.length, isOpen: open.includes(name), toggle: () => toggle(name) };
+    const count = rows.filter((row) => row.kind !== 'server' && groupOf(row) === name).length;
+    const group = { count, isOpen: open.includes(name), toggle: () => toggle(name) };
     const none = { name, description: '', kind: 'builtin', report: undefined, circuit: 'closed' } as const;
     return [
       { ...(server ?? none), group: { ...group, isServer: server !== undefined } },
