@@ -176,6 +176,19 @@ export class ToolInspector {
     }
   }
 
+  /** Why the input schema of the executable could not be registered in place of the one that is. */
+  async refusedSchema({ protocol, inputSchema }: CustomTool, handshake: Handshake): Promise<string[]> {
+    const { inputSchema: own = inputSchema } = handshake;
+    if (protocol === 'mcp' || canonicalJson(own) === canonicalJson(inputSchema)) return [];
+    return this.schemas.compile(own).then(
+      () => [],
+      (error: unknown) => {
+        if (!(error instanceof Problem)) throw error;
+        return [`inputSchema: the executable's own would be refused: ${error.detail}`];
+      },
+    );
+  }
+
   /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
     const tools = new Map<string, CheckedTool | { readonly wrong: string }>();

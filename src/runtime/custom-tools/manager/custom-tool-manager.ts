@@ -73,7 +73,9 @@ export class CustomToolManager implements ToolHistory {
     try {
       const outcome = call ? await call.run(offeredAs(call.tool ?? tool.name, wrapper)) : null;
       const effectiveSandbox = this.running.effective(tool, wrapper);
-      return { tool, handshake, differences: differences(tool, handshake), effectiveSandbox, outcome };
+      const refused = await this.inspector.refusedSchema(tool, handshake);
+      const differing = [...differences(tool, handshake), ...refused];
+      return { tool, handshake, differences: differing, effectiveSandbox, outcome };
     } finally {
       await this.running.retire(wrapper);
       await this.forgetUnregistered(tool.name, call?.tool);
