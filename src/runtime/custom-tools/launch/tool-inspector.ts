@@ -169,7 +169,7 @@ export class ToolInspector {
       const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
       throw wrong(
         launch.remote ? '/url' : '/command',
-        `is not a tool: ${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
+        `is not a tool: ${pythonFault(stderr)}${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
       );
     } finally {
       await confined.dispose();
@@ -287,6 +287,12 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
     if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
     return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
   });
+}
+
+/** The innermost place of a traceback with its error, such as "tool.py line 166: SyntaxError: invalid syntax. ". */
+function pythonFault(stderr: string): string {
+  const [, file, line] = [...stderr.matchAll(/File "(?:[^"\n]*\/)?([^"/\n]+)", line (\d+)/g)].at(-1) ?? [];
+  return file ? `${file} line ${line}: ${stderr.split('\n').at(-1)}. ` : '';
 }
 
 function shorten(value: unknown): string {
