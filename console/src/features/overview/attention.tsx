@@ -93,23 +93,24 @@ interface AttentionProps {
   readonly summary: SystemHealthView['summary'];
 }
 
-export function Attention({ list, summary }: AttentionProps): ReactNode {
-  const mayList = usePermission('tools:call') !== 'no';
-  return (
-    <Card title="Needs attention" flush actions={mayList && <Link to="/tools">All tools</Link>}>
-      {list.length === 0 ? (
-        <AllWell summary={summary} />
-      ) : (
-        list.slice(0, maxRows).map((trouble) => <TroubleRow key={trouble.tool} {...trouble} />)
-      )}
-      {list.length > maxRows && (
-        <p className={css.more}>
-          <Muted>{counted(list.length - maxRows, 'more tool')}</Muted>
-        </p>
-      )}
-    </Card>
-  );
-}
+export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
+  <Card
+    title="Needs attention"
+    flush
+    actions={usePermission('tools:call') !== 'no' && <Link to="/tools">All tools</Link>}
+  >
+    {list.length === 0 ? (
+      <AllWell summary={summary} />
+    ) : (
+      list.slice(0, maxRows).map((trouble) => <TroubleRow key={trouble.tool} {...trouble} />)
+    )}
+    {list.length > maxRows && (
+      <p className={css.more}>
+        <Muted>{counted(list.length - maxRows, 'more tool')}</Muted>
+      </p>
+    )}
+  </Card>
+);
 
 const acts = {
   review: { to: '/tools/$name/tools', text: 'Review' },

@@ -24,13 +24,9 @@ interface DryRunResultProps extends DryRun {
 /** What an executable says that a registration may say otherwise. */
 export type Said = Pick<Partial<CustomToolCreate>, 'description' | 'version' | 'inputSchema'>;
 
-const saidBy = ({ handshake, inputSchema, ...now }: DryRunView): Said => {
-  const {
-    description = now.description,
-    version = now.version,
-    inputSchema: schema = inputSchema,
-  } = handshake as Said;
-  return { description, version, inputSchema: schema };
+const saidBy = ({ handshake, ...registered }: DryRunView): Said => {
+  const { description, version, inputSchema } = { ...registered, ...handshake } as Said;
+  return { description, version, inputSchema };
 };
 
 /** A dry run: the handshake of what was started, a call of it, and its log. */
