@@ -9,6 +9,8 @@ import css from './trace-table.module.css';
 
 const route = getRouteApi('/shell/traces');
 export const hourSeconds = 3_600;
+/** A group lists no more threads than this. */
+const maxListed = 100;
 
 export const keyOf = ({
   project,
@@ -76,7 +78,9 @@ const columns: readonly Column<Group>[] = [
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
     cell: ({ thread_ids: threads }) =>
-      threads.length > 1 ? counted(threads.length, 'thread') : (threads[0] ?? ''),
+      threads.length < 2
+        ? (threads[0] ?? '')
+        : `${number(threads.length)}${threads.length < maxListed ? '' : '+'} threads`,
   },
 ];
 

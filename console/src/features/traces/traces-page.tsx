@@ -1,4 +1,4 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { ask, listLabels } from '../../lib/api.js';
@@ -64,7 +64,6 @@ export function TracesPage(): ReactNode {
     queryKey: ['traces', 'list', query, sought],
     queryFn: ({ pageParam, signal }) => groupsIn(sought, { ...query, offset: pageParam }, signal),
     ...byOffset,
-    placeholderData: keepPreviousData,
     refetchOnWindowFocus: false,
   });
   const rows = newestFirst(list.data?.pages.flatMap(({ data }) => data) ?? []);
