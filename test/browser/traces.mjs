@@ -440,7 +440,12 @@ describe('traces', () => {
   it('bottlenecks are told by name, and the first is below the head of its table', async () => {
     const startUs = Date.now() * 1_000 - 9_000_000;
     const span = (span_id, from, ms, operation_name) => ({
-      ...{ trace_id: 'by-name', span_id, operation_name, ...(span_id !== 'root' && { parent_span_id: 'root' }) },
+      ...{
+        trace_id: 'by-name',
+        span_id,
+        operation_name,
+        ...(span_id !== 'root' && { parent_span_id: 'root' }),
+      },
       ...{ start_time_us: startUs + from * 1_000, finish_time_us: startUs + (from + ms) * 1_000 },
     });
     const fetches = Array.from({ length: 60 }, (_, n) => span(`f${n}`, n * 10, 9, 'fetch'));

@@ -121,16 +121,18 @@ const ofNearest = (errors: readonly OutputUnit[]): readonly OutputUnit[] =>
 const distance = (errors: readonly OutputUnit[]): number =>
   errors.filter(isLeaf).reduce((sum, { keyword }) => sum + (keyword === 'const' ? 1_000 : 1), 0);
 
-const asProblem = (formData: unknown) => ({ instanceLocation, keyword, error }: OutputUnit) => {
-  const path = instanceLocation.split('/').slice(1).map(unescape);
-  const within = (value: unknown, part: string): unknown => (value as Record<string, unknown>)[part];
-  // The form keeps such a number as the text that was typed.
-  if (keyword === 'type' && /^-?\d{16,}$/.test(String(path.reduce(within, formData))))
-    return problem(path, tooLarge);
-  const missing = keyword === 'required' ? /property "(.+)"/.exec(error)?.[1] : undefined;
-  if (missing !== undefined) return problem([...path, missing], 'is required');
-  return problem(path, error.replace(/^Instance /, ''));
-};
+const asProblem =
+  (formData: unknown) =>
+  ({ instanceLocation, keyword, error }: OutputUnit) => {
+    const path = instanceLocation.split('/').slice(1).map(unescape);
+    const within = (value: unknown, part: string): unknown => (value as Record<string, unknown>)[part];
+    // The form keeps such a number as the text that was typed.
+    if (keyword === 'type' && /^-?\d{16,}$/.test(String(path.reduce(within, formData))))
+      return problem(path, tooLarge);
+    const missing = keyword === 'required' ? /property "(.+)"/.exec(error)?.[1] : undefined;
+    if (missing !== undefined) return problem([...path, missing], 'is required');
+    return problem(path, error.replace(/^Instance /, ''));
+  };
 
 const unescape = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
 

@@ -73,10 +73,7 @@ const error: Column<ExecutionView> = {
 };
 const caller: Column<ExecutionView> = {
   ...{ name: 'Caller', cut: true, isMono: true, isOptional: true },
-  cell({ investigationId, userId }) {
-    const text = [investigationId, userId].filter(Boolean).join(' · ');
-    return <span title={text}>{text}</span>;
-  },
+  cell: ({ investigationId, userId }) => [investigationId, userId].filter(Boolean).join(' · '),
 };
 const sizes: Column<ExecutionView> = {
   ...{ name: 'In / out', isNumber: true, width: 132, isOptional: true },

@@ -141,12 +141,8 @@ function Highlight({ store, state: { highlighted, note } }: TraceProps): ReactNo
   );
 }
 
-interface FiguresProps extends Pick<OpenTraceProps, 'run'> {
-  readonly trace: Trace;
-}
-
 /** The sums of the roots: each takes in what is below it. */
-function Figures({ trace, run }: FiguresProps): ReactNode {
+function Figures({ trace, run }: { readonly trace: Trace } & Pick<OpenTraceProps, 'run'>): ReactNode {
   const start = new Date(trace.startUs / 1_000).toISOString();
   let [money, tokens, errors, semantic] = [0, 0, 0, 0];
   for (let span = 0; span < trace.count; span = trace.ends[span] ?? trace.count) {

@@ -9,8 +9,6 @@ import css from './trace-table.module.css';
 
 const route = getRouteApi('/shell/traces');
 export const hourSeconds = 3_600;
-/** A group lists no more threads than this. */
-const maxListed = 100;
 
 export const keyOf = ({
   project,
@@ -78,9 +76,8 @@ const columns: readonly Column<Group>[] = [
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
     cell: ({ thread_ids: threads }) =>
-      threads.length < 2
-        ? (threads[0] ?? '')
-        : `${number(threads.length)}${threads.length < maxListed ? '' : '+'} threads`,
+      // A group lists 100 threads at most.
+      threads.length > 1 ? `${threads.length}${threads.length < 100 ? '' : '+'} threads` : (threads[0] ?? ''),
   },
 ];
 
