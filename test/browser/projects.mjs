@@ -254,6 +254,17 @@ describe('two projects with equal ids', () => {
     assert.equal(projectInAddress(), project);
   });
 
+  it('tools of a project are grouped, without times that are those of all projects', async () => {
+    for (const [path, count] of [
+      ['/tools', 1],
+      ['/tools?project=support', 0],
+    ]) {
+      await visitor.open(path);
+      await page.getByRole('button', { name: 'Built-in tools' }).waitFor();
+      assert.equal(await page.getByRole('columnheader', { name: 'Last used' }).count(), count);
+    }
+  });
+
   it('a page of one thing names its project, and leaves the console at the project that was chosen', async () => {
     const rail = page.getByRole('navigation', { name: 'Screens' });
     const chosen = rail.getByRole('combobox', { name: 'Project' });
