@@ -437,6 +437,31 @@ describe('traces', () => {
     await visitor.context.close();
   });
 
+  it('the head counts a failure once that a request of a model repeats', async () => {
+    const failure = 'Failed to open /var/log/syslog';
+    const startUs = Date.now() * 1_000 - 9_000_000;
+    const span = (span_id, operation_name, attribute) => ({
+      ...{ trace_id: 'repeated', span_id, operation_name, attribute },
+      ...{ start_time_us: startUs, finish_time_us: startUs + 1_000 },
+    });
+    const asked = { id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } };
+    const messages = [
+      { role: 'user', content: 'Why?' },
+      { role: 'assistant', content: null, tool_calls: [asked] },
+      { role: 'tool', tool_call_id: 'c1', content: failure },
+    ];
+    await send([
+      span('tool', 'tool_call', { tool_name: 'search', output: failure }),
+      span('model', 'api_invoke', { model_name: 'gpt-4.1', request: { messages }, output: 'It is gone.' }),
+    ]);
+    const { body } = await lab.api('GET', '/api/v1/traces/repeated/skeleton');
+    assert.equal(body.flags.filter((flags) => flags & 2).length, 2);
+    const visitor = await lab.visit();
+    await visitor.open('/traces/repeated');
+    await visitor.page.getByText('1 semantic failure', { exact: true }).waitFor();
+    await visitor.context.close();
+  });
+
   it('bottlenecks are told by name, and the first is below the head of its table', async () => {
     const startUs = Date.now() * 1_000 - 9_000_000;
     const span = (span_id, from, ms, operation_name) => ({

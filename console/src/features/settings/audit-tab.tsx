@@ -59,8 +59,6 @@ const columns = [when, ...auditColumns.slice(1).toSpliced(2, 0, target, changed)
 /** Columns that fit beside the details of an entry. */
 const besidePeek = columns.filter((column) => ![changed, address].includes(column));
 
-const keyOf = ({ id }: AuditEntryView): string => id;
-
 const queryOf = ({ who: userId, what: action, since, ...rest }: Search) => ({
   ...{ userId, action, ...rest },
   since: sinceMoment(since),
@@ -114,7 +112,8 @@ function Audit(): ReactNode {
             ) : (
               <>
                 <Table
-                  {...{ label: 'Audit', rows, keyOf }}
+                  {...{ label: 'Audit', rows }}
+                  keyOf={(entry) => entry.id}
                   columns={looked ? besidePeek : columns}
                   peek={{ selected: id, select: (entry) => change({ entry }) }}
                 />
@@ -156,7 +155,6 @@ const factsOf = (entry: AuditEntryView): Pairs => [
   ['Reason', entry.reason],
   ['Refused', entry.status >= 400 && `${entry.status}: ${entry.error ?? ''}`],
   ['Target', <code key="target">{entry.target}</code>],
-  ['Name', entry.targetName],
   ['Project', entry.project],
   ['Request', <code key="request">{entry.requestId}</code>],
 ];

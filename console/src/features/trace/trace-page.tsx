@@ -108,7 +108,7 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
           <Tags words={run?.labels.slice(0, 3) ?? []} />
         </>
       }
-      about={<Figures trace={store.trace} run={run} />}
+      about={<Figures trace={store.trace} />}
       actions={<Ties run={run} />}
     >
       <div ref={work} className={css.work}>
@@ -142,19 +142,21 @@ function Highlight({ store, state: { highlighted, note } }: TraceProps): ReactNo
 }
 
 /** The sums of the roots: each takes in what is below it. */
-function Figures({ trace, run }: { readonly trace: Trace } & Pick<OpenTraceProps, 'run'>): ReactNode {
+function Figures({ trace }: { readonly trace: Trace }): ReactNode {
   const start = new Date(trace.startUs / 1_000).toISOString();
-  let [money, tokens, errors, semantic] = [0, 0, 0, 0];
+  let [money, tokens, errors] = [0, 0, 0];
+  const semantic: number[] = [];
   for (let span = 0; span < trace.count; span = trace.ends[span] ?? trace.count) {
     money += trace.costs[span] ?? 0;
     tokens += trace.tokens[span] ?? 0;
   }
-  for (const flags of trace.flags) {
+  for (const [span, flags] of trace.flags.entries()) {
     if (flags & flag.error) errors += 1;
-    if (flags & flag.semantic) semantic += 1;
+    if (flags & flag.semantic) semantic.push(span);
   }
-  // Several spans may repeat one failure: the run counts it once.
-  if (run?.trace_ids.length === 1) semantic = run.semantic_error_count;
+  // Requests of models repeat what a tool answered.
+  const ofTools = semantic.filter((span) => trace.typeOf(span).kind === 'tool').length;
+  const causes = ofTools || new Set(semantic.map(trace.patternOf)).size;
   return (
     <span className={css.figures}>
       <time dateTime={start}>{exactTime(start)}</time>
@@ -163,7 +165,7 @@ function Figures({ trace, run }: { readonly trace: Trace } & Pick<OpenTraceProps
       <span>{counted(tokens, 'token')}</span>
       <span>{counted(trace.total, 'span')}</span>
       {errors > 0 && <span className={css.error}>{counted(errors, 'error')}</span>}
-      {semantic > 0 && <span className={css.semantic}>{counted(semantic, 'semantic failure')}</span>}
+      {causes > 0 && <span className={css.semantic}>{counted(causes, 'semantic failure')}</span>}
     </span>
   );
 }
