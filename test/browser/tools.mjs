@@ -367,7 +367,10 @@ describe('tools', () => {
     await dryRun();
     await page.getByText('registered as').first().waitFor({ state: 'detached' });
     await page.getByText('2.0.0', { exact: true }).waitFor();
-    await page.getByRole('group', { name: 'File' }).getByRole('button', { name: 'tool.py' }).click();
+    await page
+      .getByRole('group', { name: 'File' })
+      .getByRole('button', { name: 'tool.py', exact: true })
+      .click();
     await code.fill(version2.replace('"type": "string"', '"type": "strng"'));
     await dryRun();
     await page.getByText("inputSchema: the executable's own would be refused").waitFor();
