@@ -619,7 +619,7 @@ describe('journeys', () => {
 
   it('who did what to a tool is found from the tool, and by who, what and when', async () => {
     await lab.register('audited');
-    await lab.api('PATCH', '/api/v1/custom-tools/audited', { timeoutMs: 5_000, reason: 'it hangs for long' });
+    await lab.api('PATCH', '/api/v1/custom-tools/audited', { timeoutMs: 5_000 });
     await lab.api('POST', '/api/v1/custom-tools/audited/disable');
     const visitor = await lab.visit();
     const { page } = visitor;
@@ -632,7 +632,7 @@ describe('journeys', () => {
     assert.equal((await rows()).length, 4);
     await table.getByRole('row', { name: /Update custom tool/ }).click();
     const entry = page.getByRole('region', { name: 'Entry' });
-    await entry.getByText('it hangs for long').waitFor();
+    await entry.getByText('custom-tools/audited').waitFor();
     await entry.getByRole('row', { name: '/timeoutMs 30000 5000' }).waitFor();
     await entry.getByRole('button', { name: 'Close' }).click();
     await entry.waitFor({ state: 'detached' });
