@@ -318,7 +318,7 @@ describe('two projects with equal ids', () => {
       ...{ input: { text: '' }, context: { investigationId: 'inc-50' } },
     });
     await guest.open('/traces?kind=all');
-    await own.getByRole('link', { name: 'investigation inc-50' }).first().click();
+    await own.getByRole('link', { name: 'inc-50' }).first().click();
     await own
       .getByRole('treegrid', { name: 'Spans' })
       .getByRole('row', { name: /word_count/ })

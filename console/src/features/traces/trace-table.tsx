@@ -28,13 +28,13 @@ function placeOf({ project, group_by: by, group_key: key, trace_ids: [trace = ''
   } as const;
 }
 
-/** Runs of calls that named no trace and no run are called by what they named instead, such as "investigation inc-42". */
-const callRun = /^(investigation|thread|session):(.*?)(?::\d{8}T\d{6})?$/;
+/** Runs of calls that named no trace and no run are called by what they named instead, such as an investigation. */
+const callRun = /^(?:investigation|thread|session):(.*?)(?::\d{8}T\d{6})?$/;
 
 function nameOf({ group_by: by, group_key: key, ...row }: Group): string {
   if (by === 'thread') return key.thread_id ?? '';
-  const [, subject, id] = (by === 'run' && callRun.exec(key.run_id ?? '')) || [];
-  if (subject) return `${subject} ${id}`;
+  const [, named] = callRun.exec(key.run_id ?? '') ?? [];
+  if (by === 'run' && named) return named;
   // A run that is the call of a tool alone.
   if (by === 'run' && row.root_operation === 'tool_call' && row.used_tools[0] !== undefined)
     return row.used_tools[0];
