@@ -619,6 +619,7 @@ describe('journeys', () => {
 
   it('who did what to a tool is found from the tool, and by who, what and when', async () => {
     await lab.register('audited');
+    await lab.api('PATCH', '/api/v1/custom-tools/audited', { timeoutMs: 5_000 });
     await lab.api('POST', '/api/v1/custom-tools/audited/disable');
     const visitor = await lab.visit();
     const { page } = visitor;
@@ -628,7 +629,13 @@ describe('journeys', () => {
     const table = page.getByRole('table', { name: 'Audit' });
     const rows = () => table.getByRole('row').allInnerTexts();
     await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
-    assert.equal((await rows()).length, 3);
+    assert.equal((await rows()).length, 4);
+    await table.getByRole('row', { name: /Update custom tool/ }).click();
+    const entry = page.getByRole('region', { name: 'Entry' });
+    await entry.getByText('custom-tools/audited').waitFor();
+    await entry.getByRole('row', { name: '/timeoutMs 30000 5000' }).waitFor();
+    await entry.getByRole('button', { name: 'Close' }).click();
+    await entry.waitFor({ state: 'detached' });
     await (await addFilter(page, 'Action')).click();
     await page.getByRole('option', { name: 'Disable custom tool' }).click();
     await until(async () => (await rows()).length === 2, 'the one entry');
@@ -642,6 +649,27 @@ describe('journeys', () => {
     await page.getByText('No entries match these filters').waitFor();
     await page.getByRole('button', { name: 'Remove the filter Who' }).click();
     await table.waitFor();
+    await visitor.context.close();
+  });
+
+  it('an auditor is not led to what its key may not see', async () => {
+    const { body } = await lab.api('POST', '/api/v1/keys', {
+      ...{ name: 'auditor', scopes: ['audit:read', 'metrics:read'] },
+    });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor, body.key);
+    await page.getByText('Needs attention').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'All tools' }).count(), 0);
+    await visitor.open('/tools/word_count/health');
+    await page.getByText('Error patterns').waitFor();
+    const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' });
+    assert.match(await crumbs.innerText(), /Tools/);
+    assert.equal(await crumbs.getByRole('link', { name: 'Tools' }).count(), 0);
+    await visitor.open('/settings');
+    await page.getByRole('table', { name: 'Audit' }).waitFor();
+    const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+    assert.deepEqual(await tabs.allInnerTexts(), ['Audit', 'About']);
     await visitor.context.close();
   });
 

@@ -254,6 +254,34 @@ describe('two projects with equal ids', () => {
     assert.equal(projectInAddress(), project);
   });
 
+  it('tools of a project are grouped, without times that are those of all projects', async () => {
+    for (const [path, count] of [
+      ['/tools', 1],
+      ['/tools?project=support', 0],
+    ]) {
+      await visitor.open(path);
+      await page.getByRole('button', { name: 'Built-in tools' }).waitFor();
+      assert.equal(await page.getByRole('columnheader', { name: 'Last used' }).count(), count);
+    }
+  });
+
+  it('a page of one thing names its project, and leaves the console at the project that was chosen', async () => {
+    const rail = page.getByRole('navigation', { name: 'Screens' });
+    const chosen = rail.getByRole('combobox', { name: 'Project' });
+    for (const [id, before] of [[executions.billing[0]], [executions.support[0], 'billing']]) {
+      await visitor.open(`/executions${before ? `?project=${before}` : ''}`);
+      await page.getByRole('heading', { level: 1, name: 'Executions' }).waitFor();
+      await page.evaluate((path) => window.history.pushState({}, '', path), `/console/executions/${id}`);
+      const own = before ? otherOf(before) : 'billing';
+      await page.locator('header').getByText(`project ${own}`, { exact: true }).waitFor();
+      assert.equal(projectInAddress(), own);
+      assert.match(await chosen.innerText(), new RegExp(before ?? 'All projects'));
+      await rail.getByRole('link', { name: 'Overview' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      assert.equal(projectInAddress(), before ?? null);
+    }
+  });
+
   it('an address without a project opens the trace in the project that has it', async () => {
     const only = '7bf92f3577b34da6a3ce929d0e0e4737';
     const startUs = Date.now() * 1_000;
@@ -290,7 +318,7 @@ describe('two projects with equal ids', () => {
       ...{ input: { text: '' }, context: { investigationId: 'inc-50' } },
     });
     await guest.open('/traces?kind=all');
-    await own.getByRole('link', { name: 'word_count' }).first().click();
+    await own.getByRole('link', { name: 'inc-50' }).first().click();
     await own
       .getByRole('treegrid', { name: 'Spans' })
       .getByRole('row', { name: /word_count/ })

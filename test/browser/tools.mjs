@@ -348,6 +348,38 @@ describe('tools', () => {
     await visitor.context.close();
   });
 
+  it('what a program says of itself is taken over from its file, and a bad schema is refused', async () => {
+    const visitor = await lab.visit({ known: [/400/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/from_template/edit?file=tool.py');
+    const code = page.getByRole('textbox', { name: 'tool.py' });
+    const { body } = await lab.api('GET', '/api/v1/custom-tools/from_template/bundle/files');
+    const { content } = body.data.find(({ path }) => path === 'tool.py');
+    const version2 = content.replace('"version": "1.0.0"', '"version": "2.0.0"');
+    const dryRun = () => page.getByRole('button', { name: 'Dry run', exact: true }).click();
+    const take = () => page.getByRole('button', { name: 'Take over from the file' }).click();
+    await code.fill(version2);
+    await dryRun();
+    await page.getByText('version: registered as "1.0.0", the executable says "2.0.0"').waitFor();
+    await take();
+    await page.getByRole('textbox', { name: 'tool.json' }).waitFor();
+    await dryRun();
+    await page.getByText('registered as').first().waitFor({ state: 'detached' });
+    await page.getByText('2.0.0', { exact: true }).waitFor();
+    await page
+      .getByRole('group', { name: 'File' })
+      .getByRole('button', { name: 'tool.py', exact: true })
+      .click();
+    await code.fill(version2.replace('"type": "string"', '"type": "strng"'));
+    await dryRun();
+    await page.getByText("inputSchema: the executable's own would be refused").waitFor();
+    await take();
+    await dryRun();
+    await page.getByRole('alert').getByText('inputSchema').first().waitFor();
+    await visitor.context.close();
+  });
+
   it('a tool.json is opened from a file, and what is wrong with it stands at its fields', async () => {
     const visitor = await lab.visit({ known: [/400/] });
     const { page } = visitor;
@@ -567,6 +599,7 @@ describe('tools', () => {
     await page.getByLabel('number').fill('9007199254740993');
     await page.keyboard.press('Tab');
     await page.getByText(tooLarge).waitFor();
+    assert.equal(await page.getByLabel('number').inputValue(), '9007199254740993');
     await page.getByLabel('code').fill('ABC');
     await page.getByRole('combobox', { name: 'Variant' }).selectOption('By query');
     await run();

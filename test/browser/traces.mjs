@@ -437,6 +437,58 @@ describe('traces', () => {
     await visitor.context.close();
   });
 
+  it('the head counts a failure once that a request of a model repeats', async () => {
+    const failure = 'Failed to open /var/log/syslog';
+    const startUs = Date.now() * 1_000 - 9_000_000;
+    const span = (span_id, operation_name, attribute) => ({
+      ...{ trace_id: 'repeated', span_id, operation_name, attribute },
+      ...{ start_time_us: startUs, finish_time_us: startUs + 1_000 },
+    });
+    const asked = { id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } };
+    const messages = [
+      { role: 'user', content: 'Why?' },
+      { role: 'assistant', content: null, tool_calls: [asked] },
+      { role: 'tool', tool_call_id: 'c1', content: failure },
+    ];
+    await send([
+      span('tool', 'tool_call', { tool_name: 'search', output: failure }),
+      span('model', 'api_invoke', { model_name: 'gpt-4.1', request: { messages }, output: 'It is gone.' }),
+    ]);
+    const { body } = await lab.api('GET', '/api/v1/traces/repeated/skeleton');
+    assert.equal(body.flags.filter((flags) => flags & 2).length, 2);
+    const visitor = await lab.visit();
+    await visitor.open('/traces/repeated');
+    await visitor.page.getByText('1 semantic failure', { exact: true }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('bottlenecks are told by name, and the first is below the head of its table', async () => {
+    const startUs = Date.now() * 1_000 - 9_000_000;
+    const span = (span_id, from, ms, operation_name) => ({
+      ...{
+        trace_id: 'by-name',
+        span_id,
+        operation_name,
+        ...(span_id !== 'root' && { parent_span_id: 'root' }),
+      },
+      ...{ start_time_us: startUs + from * 1_000, finish_time_us: startUs + (from + ms) * 1_000 },
+    });
+    const fetches = Array.from({ length: 60 }, (_, n) => span(`f${n}`, n * 10, 9, 'fetch'));
+    await lab.api('POST', '/api/v1/spans', [span('root', 0, 1_000, 'run'), ...fetches]);
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    await visitor.open('/traces/by-name?view=bottlenecks');
+    const first = page.getByRole('table', { name: 'Bottlenecks' }).getByRole('row').nth(1);
+    await first.waitFor();
+    assert.equal((await first.innerText()).replaceAll(/\s+/g, ' '), 'fetch 60 540 ms 54 %');
+    const head = page.getByRole('columnheader', { name: 'Own time' });
+    const [above, below] = [await head.boundingBox(), await first.boundingBox()];
+    assert.ok(above.y + above.height <= below.y + 1, JSON.stringify([above, below]));
+    await first.getByRole('button').click();
+    await page.getByRole('region', { name: 'Span' }).getByRole('heading', { name: 'fetch' }).waitFor();
+    await visitor.context.close();
+  });
+
   it('the text of spans is text, and no screen has a violation, in either theme', async () => {
     for (const theme of ['light', 'dark']) {
       const visitor = await lab.visit({ colorScheme: theme });

@@ -168,6 +168,12 @@ describe('refused, leaving nothing behind:', () => {
     ['one of another tool', saying('x', { name: 'another' }), 400, /"pointer":"\/name"/],
     ['a program that is no tool', saying('x', { args: ['lib/word.mjs'] }), 400, /is not a tool/],
     [
+      'a program in Python that cannot be read',
+      saying('x', { command: 'python3', args: ['tool.py'] }, { path: 'tool.py', content: 'x = 1\ny = (' }),
+      400,
+      /is not a tool: tool\.py line 2: SyntaxError: /,
+    ],
+    [
       'packages that it does not contain',
       saying('x', {}, { path: 'package.json', content: '{"dependencies":{"a":"1"}}' }),
       400,

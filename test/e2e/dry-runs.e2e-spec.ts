@@ -41,6 +41,12 @@ describe('a dry run of a registration', () => {
     expect(textsOf(view).join('')).toBe('e'.repeat(20));
   });
 
+  it('tells of an input schema of the executable that could not be registered', async () => {
+    const args = [...fixture.args, '--type=strng'];
+    const { differences } = await dryRun({ args, inputSchema: { type: 'object' } });
+    expect(differences).toContainEqual(expect.stringMatching(/own would be refused: .*action/));
+  });
+
   it('stores nothing but the record of its call, and leaves no process and no figures', async () => {
     const { outcome } = await dryRun({ name: 'gone', call: {} });
     await tk.http.get('/api/v1/custom-tools/gone').expect(404);

@@ -98,9 +98,12 @@ it('a call that names its run or its trace keeps it, and projects do not share a
   expect(await runsOf('other')).toEqual(['investigation:inc-3:time 1 success']);
 });
 
-it('lists runs of agents, single calls and runs of the assistant apart', async () => {
+it('lists runs of agents, calls and runs of the assistant apart', async () => {
   const of = (investigationId: string) => call(0, { ...inProject('kinds'), investigationId });
-  await record(replicas[0], [of('one'), of('two'), of('two'), of('assistant-chat')]);
+  await record(replicas[0], [
+    ...[of('one'), of('two'), of('two'), of('assistant-chat')],
+    ...[1, 2].map(() => call(0, { ...inProject('kinds'), runId: 'run:agent' })),
+  ]);
   const kinds = [undefined, 'agent', 'calls', 'assistant'] as const;
   const found = await Promise.all(
     kinds.map(async (runKind) => {
@@ -112,5 +115,10 @@ it('lists runs of agents, single calls and runs of the assistant apart', async (
       return data.map(({ run_id: id }) => id.split(':')[1]).toSorted();
     }),
   );
-  expect(found).toEqual([['assistant-chat', 'one', 'two'], ['two'], ['one'], ['assistant-chat']]);
+  expect(found).toEqual([
+    ['agent', 'assistant-chat', 'one', 'two'],
+    ['agent'],
+    ['one', 'two'],
+    ['assistant-chat'],
+  ]);
 });

@@ -26,4 +26,20 @@ it('offers acts on a tool to those who write a word of both', () => {
     to: '/tools/disk_usage/circuit?act=close-circuit',
   });
   expect(names('disk')).not.toContain('Close circuit: disk_usage');
+  expect(names('edit disk')[0]).toBe('Edit: disk_usage');
+});
+
+it('offers to close the circuits that are open, where it knows them', () => {
+  const closing = entriesFor('close circuit', { tools, playbooks, refusing: ['log_summary2'] });
+  expect(closing.map(({ name }) => name).filter((name) => name.startsWith('Close'))).toEqual([
+    'Close circuit: log_summary2',
+  ]);
+});
+
+it.each([
+  ['sign out', 'Sign out'],
+  ['dark', 'About this server; theme: light, dark'],
+  ['revoke', 'API keys: change, revoke'],
+])('finds what a person wants to do first: %s', (typed, first) => {
+  expect(names(typed)[0]).toBe(first);
 });

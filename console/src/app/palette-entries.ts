@@ -10,21 +10,25 @@ export interface Entry {
   readonly to: string;
 }
 
+/** Stands for an act in place of a path. */
+export const signOut = 'sign-out';
+
 const places: readonly Entry[] = [
   ...Object.values(screens).map(({ title, to }) => ({ name: title, kind: 'Screen', to })),
   { name: 'Connect an agent: MCP client configuration', kind: 'Do', to: '/connect' },
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },
-  { name: 'API keys', kind: 'Screen', to: '/settings/keys' },
+  { name: 'API keys: change, revoke', kind: 'Screen', to: '/settings/keys' },
   { name: 'Accounts at MCP servers', kind: 'Screen', to: '/settings/accounts' },
   { name: 'Audit', kind: 'Screen', to: '/settings/audit' },
-  { name: 'About this server, theme', kind: 'Screen', to: '/settings/about' },
+  { name: 'About this server; theme: light, dark', kind: 'Screen', to: '/settings/about' },
   { name: 'Make an API key', kind: 'Do', to: '/settings/keys?make=true' },
   { name: 'Register a tool', kind: 'Do', to: '/tools/new' },
   { name: 'Register an MCP server', kind: 'Do', to: '/tools/new?from=mcp' },
   { name: 'Write a playbook', kind: 'Do', to: '/playbooks/new' },
   { name: 'Sign in', kind: 'Do', to: '/sign-in' },
+  { name: 'Sign out', kind: 'Do', to: signOut },
 ];
 
 /** Things that are found by their names, as the server lists them. */
@@ -35,6 +39,8 @@ interface Named {
     readonly unavailable?: Unavailable | undefined;
   }[];
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
+  /** Tools whose circuit is not closed; absent: not known. */
+  readonly refusing?: readonly string[] | undefined;
 }
 
 const maxPerKind = 30;
@@ -47,7 +53,7 @@ const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && type
  * The entries that fit the typed text: what has all its words in its name, what has it as its id, and the playbooks that
  * an agent finds by it.
  */
-export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] {
+export function entriesFor(typed: string, { tools, playbooks, refusing }: Named): Entry[] {
   const text = typed.trim();
   const words = text.toLowerCase().split(/\s+/);
   const fits = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
@@ -69,13 +75,18 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
     .map(({ name, playbook_id }) => ({
       ...{ name, kind: 'Playbook', to: `/playbooks/${encodeURIComponent(playbook_id)}` },
     }));
-  const acts = tools.flatMap(({ name: tool, kind }) =>
-    toolActIds
+  const acts = tools.flatMap(({ name: tool, kind }) => {
+    const isClosed = refusing?.includes(tool) === false;
+    const own = toolActIds
       .filter((id) => (toolActs[id].tab === 'circuit' ? kind !== 'server' : isRegistered.has(kind)))
-      .filter((id) => words.some((word) => toolActs[id].title.toLowerCase().includes(word)))
-      .map((id) => ({ name: `${toolActs[id].title}: ${tool}`, kind: 'Do', to: pathOfAct(tool, id) }))
-      .filter(({ name }) => fits(name)),
-  );
+      .filter((id) => id !== 'close-circuit' || !isClosed)
+      .map((id) => [toolActs[id].title, pathOfAct(tool, id)] as const);
+    const edit = isRegistered.has(kind) ? [['Edit', `/tools/${encodeURIComponent(tool)}/edit`] as const] : [];
+    return [...own, ...edit]
+      .filter(([title]) => words.some((word) => title.toLowerCase().includes(word)))
+      .map(([title, to]) => ({ name: `${title}: ${tool}`, kind: 'Do', to }))
+      .filter(({ name }) => fits(name));
+  });
   const asked = encodeURIComponent(text);
   const byId = { name: `Records with the id ${text}`, kind: 'Find', to: `/find?id=${asked}` };
   const bySearch = { name: `Playbooks for ${text}`, kind: 'Find', to: `/playbooks?q=${asked}` };

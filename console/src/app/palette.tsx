@@ -5,10 +5,12 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { allTools } from '../lib/all-tools.js';
 import { somePlaybooksQuery } from '../lib/playbook-queries.js';
-import { customToolsQuery, toolsQuery } from '../lib/queries.js';
+import { customToolsQuery, healthQuery, toolsQuery } from '../lib/queries.js';
+import { endSession } from '../lib/session.js';
 import { consolePath } from '../lib/server-url.js';
 import dialog from '../ui/dialog.module.css';
-import { type Entry, entriesFor } from './palette-entries.js';
+import { useFailed } from '../ui/toasts.js';
+import { type Entry, entriesFor, signOut } from './palette-entries.js';
 import css from './palette.module.css';
 
 interface PaletteProps {
@@ -24,10 +26,14 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   const { data: callable = [] } = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
-  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks });
+  const { data: health } = useQuery(healthQuery);
+  const refusing = health?.circuits.filter(({ state }) => state !== 'closed').map(({ tool }) => tool);
+  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks, refusing });
+  const failed = useFailed();
   const open = ({ to }: Entry): void => {
     onClose();
-    void navigate({ href: consolePath + to });
+    if (to === signOut) endSession().catch(failed);
+    else void navigate({ href: consolePath + to });
   };
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>

@@ -1,6 +1,6 @@
 import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
-import { useProjects } from '../lib/project.js';
+import { useConsoleProject, useListOfThing, useProjects } from '../lib/project.js';
 import { screensFor } from '../lib/screens.js';
 import { serverUrl } from '../lib/server-url.js';
 import { endSession, useSession } from '../lib/session.js';
@@ -63,14 +63,12 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
   );
 }
 
-/** The list of each kind of thing that belongs to a project, in the address of one. */
-const thingsOfProjects = /^(\/(?:executions|investigations|traces|experiments))\/./;
-
 /** The project that all screens show; nothing for callers who see one alone. */
 function ProjectSwitch(): ReactNode {
-  const { project, projects, hasAll } = useProjects();
+  const { projects, hasAll } = useProjects();
+  const project = useConsoleProject();
   const navigate = useNavigate();
-  const thing = useRouterState({ select: ({ location }) => thingsOfProjects.exec(location.pathname)?.[1] });
+  const thing = useListOfThing();
   const choose = (chosen: string | undefined): void =>
     // Another project does not have the one thing that is shown.
     void navigate({
@@ -131,8 +129,10 @@ interface RailGroupProps {
   readonly screens: ReturnType<typeof screensFor>;
 }
 
-const RailGroup = ({ name, screens }: RailGroupProps): ReactNode =>
-  screens.length > 0 && (
+function RailGroup({ name, screens }: RailGroupProps): ReactNode {
+  const project = useConsoleProject();
+  if (screens.length === 0) return null;
+  return (
     <>
       <span className={css.group} id={`rail-${name}`}>
         {name}
@@ -142,6 +142,7 @@ const RailGroup = ({ name, screens }: RailGroupProps): ReactNode =>
           <li key={to} data-pinned={isPinned ? '' : undefined}>
             <Link
               to={to}
+              search={{ project }}
               className={css.entry}
               title={title}
               activeOptions={{ exact: to === '/', includeSearch: false }}
@@ -154,6 +155,7 @@ const RailGroup = ({ name, screens }: RailGroupProps): ReactNode =>
       </ul>
     </>
   );
+}
 
 interface RailButtonProps {
   readonly icon: IconName;

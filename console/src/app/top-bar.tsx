@@ -1,6 +1,7 @@
 import { type AnyRoute, Link, useMatches, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { useConnection } from '../lib/live.js';
+import { useConsoleProject } from '../lib/project.js';
 import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
 import { tierName } from '../lib/tiers.js';
@@ -68,6 +69,8 @@ function onTitle(change: () => void): () => void {
 /** The way to the screen: titles of screens, and the names and ids of its address. */
 function Crumbs(): ReactNode {
   const router = useRouter();
+  const project = useConsoleProject();
+  const { anonymous, scopes } = useSession();
   const name = useSyncExternalStore(onTitle, () => document.title.replace(/ · Toolkeeper$/, ''));
   const screen = useMatches({ select: (matches) => matches.at(-1) });
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
@@ -78,18 +81,25 @@ function Crumbs(): ReactNode {
   const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
   const crumbs = parts.map((part, index) => {
     const [to, pattern] = [parts, patterns].map((all) => `/${all.slice(0, index + 1).join('/')}`);
-    const { title, isNamed = false } = routes[pattern ?? '']?.options.staticData ?? {};
+    const { title, isNamed = false, scope } = routes[pattern ?? '']?.options.staticData ?? {};
     const given = patterns[index]?.startsWith('$') ? isNamed && name : title;
-    return { to, title: given || decodeURIComponent(part) };
+    const isEmpty = scope !== undefined && !anonymous && !scopes.includes(scope);
+    return { to, isEmpty, title: given || decodeURIComponent(part) };
   });
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">
       <ol>
-        {crumbs.map(({ to, title }, index) => {
+        {crumbs.map(({ to, isEmpty, title }, index) => {
           const isLast = index === crumbs.length - 1;
           return (
             <li key={to} aria-current={isLast ? 'page' : undefined}>
-              {isLast ? title : <Link to={to as '/'}>{title}</Link>}
+              {isLast || isEmpty ? (
+                title
+              ) : (
+                <Link to={to as '/'} {...(index === 0 && { search: { project } })}>
+                  {title}
+                </Link>
+              )}
             </li>
           );
         })}

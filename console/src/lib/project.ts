@@ -1,6 +1,6 @@
 import { hashKey, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
-import { type AnyRouter, useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { type AnyRouter, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { projectInHeader } from './act.js';
 import { ask, client as api, findById, listProjects } from './api.js';
 import { text } from './search-params.js';
@@ -85,6 +85,24 @@ export function useOwnProject(own: string | null | undefined): void {
     if (project !== undefined || !own) return;
     void navigate({ to: '.', search: (old) => ({ ...old, project: own }), replace: true });
   }, [project, own, navigate]);
+}
+
+/** The list of each kind of thing that belongs to a project, in the address of one. */
+const thingsOfProjects = /^(\/(?:executions|investigations|traces|experiments))\/./;
+
+/** The list of the things like the one that is shown; undefined: the screen shows no single thing of a project. */
+export const useListOfThing = (): string | undefined =>
+  useRouterState({ select: ({ location }) => thingsOfProjects.exec(location.pathname)?.[1] });
+
+/** The project to go back to: a single thing's own project is that of its page alone. */
+export function useConsoleProject(): string | undefined {
+  const { project, hasAll } = useProjects();
+  const isThing = useListOfThing() !== undefined;
+  const [last, setLast] = useState<string>();
+  useEffect(() => {
+    if (!isThing) setLast(project);
+  }, [isThing, project]);
+  return isThing && hasAll ? last : project;
 }
 
 export type Sought = Projects['sought'];

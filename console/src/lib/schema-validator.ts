@@ -42,16 +42,18 @@ export const schemaValidator: ValidatorType = {
 function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
   try {
     const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
-    return [...ofNearest(errors).filter(isLeaf).map(asProblem), ...roundedIn(formData)];
+    return [...ofNearest(errors).filter(isLeaf).map(asProblem(formData)), ...roundedIn(formData)];
   } catch (error) {
     return [problem([], `The schema cannot be read here: ${String(error)}`)];
   }
 }
 
+const tooLarge = `is larger than ${Number.MAX_SAFE_INTEGER}: send it as text`;
+
 /** Whole numbers that JavaScript and many clients would round. The server refuses them, too. */
 function roundedIn(value: unknown, path: readonly string[] = []): RJSFValidationError[] {
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
-    return [problem(path, `is larger than ${Number.MAX_SAFE_INTEGER}: send it as text`)];
+    return [problem(path, tooLarge)];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, each]) => roundedIn(each, [...path, name]));
 }
@@ -119,12 +121,18 @@ const ofNearest = (errors: readonly OutputUnit[]): readonly OutputUnit[] =>
 const distance = (errors: readonly OutputUnit[]): number =>
   errors.filter(isLeaf).reduce((sum, { keyword }) => sum + (keyword === 'const' ? 1_000 : 1), 0);
 
-function asProblem({ instanceLocation, keyword, error }: OutputUnit): RJSFValidationError {
-  const path = instanceLocation.split('/').slice(1).map(unescape);
-  const missing = keyword === 'required' ? /property "(.+)"/.exec(error)?.[1] : undefined;
-  if (missing !== undefined) return problem([...path, missing], 'is required');
-  return problem(path, error.replace(/^Instance /, ''));
-}
+const asProblem =
+  (formData: unknown) =>
+  ({ instanceLocation, keyword, error }: OutputUnit) => {
+    const path = instanceLocation.split('/').slice(1).map(unescape);
+    const within = (value: unknown, part: string): unknown => (value as Record<string, unknown>)[part];
+    // The form keeps such a number as the text that was typed.
+    if (keyword === 'type' && /^-?\d{16,}$/.test(String(path.reduce(within, formData))))
+      return problem(path, tooLarge);
+    const missing = keyword === 'required' ? /property "(.+)"/.exec(error)?.[1] : undefined;
+    if (missing !== undefined) return problem([...path, missing], 'is required');
+    return problem(path, error.replace(/^Instance /, ''));
+  };
 
 const unescape = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
 

@@ -5,7 +5,7 @@ export type Scope = SessionView['scopes'][number];
 /** Each scope in plain words, from the narrowest to the widest. */
 export const scopeTexts: Readonly<Record<Scope, string>> = {
   'tools:call': 'see and call tools, over REST and MCP; read playbooks',
-  'metrics:read': 'see executions, health, events and how tools are registered',
+  'metrics:read': 'see executions, health and events; read registrations of tools over REST',
   'traces:write': 'send spans',
   'traces:read': 'read spans',
   'experiments:write': 'store experiments and run them, which calls the language model of the server',

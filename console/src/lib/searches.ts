@@ -77,6 +77,8 @@ export const keysSearch = searchParams({
 });
 
 export const auditSearch = searchParams({
+  /** The entry that is looked at beside the list. */
+  entry: text,
   who: text,
   what: text,
   target: text,

@@ -27,7 +27,7 @@ export const auditColumns: readonly Column<AuditEntryView>[] = [
       </span>
     ),
   },
-  { name: 'Reason', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
+  { name: 'Reason', cut: true, cell: ({ reason }) => reason && <span title={reason}>{reason}</span> },
 ];
 
 /** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `audit:read`. */

@@ -60,17 +60,19 @@ const took: Column<ExecutionView> = {
 const error: Column<ExecutionView> = {
   name: 'Error',
   cut: true,
-  cell: (execution) =>
-    execution.errorType === null ? (
-      <span title={findingText(execution)}>{findingText(execution)}</span>
-    ) : (
+  cell(execution) {
+    const found = findingText(execution);
+    // A card of a phone leaves out an empty cell.
+    if (execution.errorType === null) return found && <span title={found}>{found}</span>;
+    return (
       <span title={execution.errorMessage ?? undefined}>
         <span className={css.wrong}>{execution.errorType}</span> {execution.errorMessage}
       </span>
-    ),
+    );
+  },
 };
 const caller: Column<ExecutionView> = {
-  ...{ name: 'Caller', cut: true, isMono: true, width: 124, isOptional: true },
+  ...{ name: 'Caller', cut: true, isMono: true, isOptional: true },
   cell: ({ investigationId, userId }) => [investigationId, userId].filter(Boolean).join(' · '),
 };
 const sizes: Column<ExecutionView> = {

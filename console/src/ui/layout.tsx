@@ -1,4 +1,6 @@
 import { type ReactNode, useEffect } from 'react';
+import { useListOfThing, useProjects } from '../lib/project.js';
+import { Tag } from './controls.js';
 import css from './layout.module.css';
 
 /** A component that is an element with a class. */
@@ -25,11 +27,18 @@ function Heading({ name, title, about, actions }: Omit<PageProps, 'children'>): 
     <header className={css.head}>
       <div className={css.title}>
         <h1>{title ?? name}</h1>
+        <OwnProject />
         {about !== undefined && <p className={css.about}>{about}</p>}
       </div>
       {Boolean(actions) && <div className={css.actions}>{actions}</div>}
     </header>
   );
+}
+
+/** The project of the one thing that is shown, where there are several. */
+function OwnProject(): ReactNode {
+  const { project, projects } = useProjects();
+  return useListOfThing() && project !== undefined && projects.length > 1 && <Tag>project {project}</Tag>;
 }
 
 /** A screen for reading: a heading, its actions, and content that scrolls with the document. */

@@ -56,7 +56,8 @@ const fetchRuns = (reads: TraceReads): Tool =>
       kind: {
         type: 'string',
         enum: ['all', ...runKinds],
-        description: 'agent (default unless runs or threads are named): without single calls',
+        description:
+          'agent (default unless runs or threads are named): without calls that named no trace and no run',
       },
     },
     answer: async (query, project) => {

@@ -9,7 +9,7 @@ source "${here:-./}json.bash" || exit 1
 # One line of JSON. Agents read the descriptions; Toolkeeper checks every call against the bounds.
 # The name must equal the one in tool.json.
 read -r -d '' definition <<'JSON'
-{"name":"my_bash_tool","description":"Say in one or two sentences what the tool does, for which questions an agent should call it, and what it answers.","version":"1.0.0","inputSchema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":1000,"description":"What to look for."},"limit":{"type":"integer","minimum":1,"maximum":100,"default":10,"description":"How many results to return at most."}},"required":["query"],"additionalProperties":false}}
+{"name":"my_bash_tool","description":"Say in one or two sentences what the tool does, for which questions an agent should call it, and what it answers.","version":"1.0.0","inputSchema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":1000,"description":"What to look for.","examples":["pods"]},"limit":{"type":"integer","minimum":1,"maximum":100,"default":10,"description":"How many results to return at most."}},"required":["query"],"additionalProperties":false}}
 JSON
 
 # Cheap and quick: is what the tool needs there? status: healthy, degraded or unhealthy.

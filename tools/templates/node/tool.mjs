@@ -15,7 +15,13 @@ const definition = {
   inputSchema: {
     type: 'object',
     properties: {
-      query: { type: 'string', minLength: 1, maxLength: 1000, description: 'What to look for.' },
+      query: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 1000,
+        description: 'What to look for.',
+        examples: ['pods'],
+      },
       limit: {
         type: 'integer',
         minimum: 1,

@@ -25,6 +25,7 @@ DEFINITION = {
                 "minLength": 1,
                 "maxLength": 1000,
                 "description": "What to look for.",
+                "examples": ["pods"],
             },
             "limit": {
                 "type": "integer",

@@ -56,7 +56,7 @@ const columns: readonly Column<Investigation>[] = [
     sort: { by: 'tools', value: ({ tools }) => tools.length, isDescending: true },
     cell: ({ tools }) => number(tools.length),
   },
-  { name: 'Lowest remaining', cut: true, cell: leastLeft },
+  { name: 'Lowest remaining', cell: leastLeft },
   {
     ...{ name: 'Last call', width: 96 },
     sort: { by: 'last', value: ({ lastCallAt }) => lastCallAt, isDescending: true },

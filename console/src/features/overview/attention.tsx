@@ -5,6 +5,7 @@ import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
 import type { Unavailable } from '../../lib/unavailable.js';
 import { byUrgency, courseOf, type Standing } from '../../lib/urgency.js';
 import { Sparkline } from '../../ui/chart.js';
@@ -89,7 +90,11 @@ interface AttentionProps {
 }
 
 export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
-  <Card title="Needs attention" flush actions={<Link to="/tools">All tools</Link>}>
+  <Card
+    title="Needs attention"
+    flush
+    actions={usePermission('tools:call') !== 'no' && <Link to="/tools">All tools</Link>}
+  >
     {list.length === 0 ? (
       <AllWell summary={summary} />
     ) : (

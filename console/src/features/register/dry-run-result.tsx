@@ -1,7 +1,8 @@
 import { type ReactNode, useState } from 'react';
-import type { ApiError, McpListedToolView, DryRunView } from '../../lib/api.js';
+import type { ApiError, CustomToolCreate, McpListedToolView, DryRunView } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { counted } from '../../lib/format.js';
+import { knownInput } from '../../lib/snippets.js';
 import { tierText } from '../../lib/tiers.js';
 import { RunButton, Runs } from '../../ui/bench.js';
 import { Button, Tag } from '../../ui/controls.js';
@@ -16,10 +17,20 @@ import type { DryRun } from './use-dry-run.js';
 interface DryRunResultProps extends DryRun {
   /** Why it was refused when it was tried or saved. */
   readonly failure: ApiError | undefined;
+  /** Puts what the executable says about itself into the draft. */
+  readonly onTake: ((said: Said) => void) | undefined;
 }
 
+/** What an executable says that a registration may say otherwise. */
+export type Said = Pick<Partial<CustomToolCreate>, 'description' | 'version' | 'inputSchema'>;
+
+const saidBy = ({ handshake, ...registered }: DryRunView): Said => {
+  const { description, version, inputSchema } = { ...registered, ...handshake } as Said;
+  return { description, version, inputSchema };
+};
+
 /** A dry run: the handshake of what was started, a call of it, and its log. */
-export function DryRunResult({ run, log, call, failure }: DryRunResultProps): ReactNode {
+export function DryRunResult({ run, log, call, failure, onTake }: DryRunResultProps): ReactNode {
   const [chosen, setChosen] = useState<string>();
   const { data, isPending } = run;
   if (run.isIdle && !failure) return <NotTried />;
@@ -37,7 +48,7 @@ export function DryRunResult({ run, log, call, failure }: DryRunResultProps): Re
           failure={failure ?? call.failure}
           logs={log}
           isRecorded={false}
-          idle={data && <Started view={data} />}
+          idle={data && <Started view={data} onTake={tools ? undefined : onTake} />}
         />
       </div>
     </div>
@@ -65,7 +76,7 @@ interface CallProps extends Pick<DryRun, 'call'> {
 
 /** A call of what was started. Ctrl Enter in here runs it. */
 function Call({ schema, tool, call }: CallProps): ReactNode {
-  const { text, setText } = useDraft(`dry run ${tool ?? ''}`, '{}');
+  const { text, setText } = useDraft(`dry run ${tool ?? ''}`, JSON.stringify(knownInput(schema), null, 2));
   const run = { ...call, start: () => call.start({ input: text, tool }) };
   return (
     <Runs onRun={run.start}>
@@ -115,7 +126,11 @@ const ServerTools = ({ tools, chosen, onChoose }: ServerToolsProps): ReactNode =
   </section>
 );
 
-const Started = ({ view }: { readonly view: DryRunView }): ReactNode => {
+interface StartedProps extends Pick<DryRunResultProps, 'onTake'> {
+  readonly view: DryRunView;
+}
+
+const Started = ({ view, onTake }: StartedProps): ReactNode => {
   const { description, version, differences, effectiveSandbox } = view;
   return (
     <div className={css.started}>
@@ -135,6 +150,12 @@ const Started = ({ view }: { readonly view: DryRunView }): ReactNode => {
           {difference}
         </Note>
       ))}
+      {onTake &&
+        differences.some((each) => /^(description|version|inputSchema): registered as/.test(each)) && (
+          <Row>
+            <Button onClick={() => onTake(saidBy(view))}>Take over from the file</Button>
+          </Row>
+        )}
     </div>
   );
 };

@@ -3,13 +3,18 @@ import type { ReactNode } from 'react';
 import { type CustomToolView, wrongOf } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { errorLine } from '../../lib/error-line.js';
+import { jsonObjectOf } from '../../lib/exact-json.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { useChange } from '../../lib/use-change.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { TextField } from '../../ui/controls.js';
 import { Modes } from '../../ui/modes.js';
 import { Select } from '../../ui/select.js';
+import type { Said } from './dry-run-result.js';
 import { Workbench } from './workbench.js';
+
+/** The file that registers the tool. */
+const manifestPath = 'tool.json';
 
 interface FilesEditorProps {
   /** Under which the files survive a reload while they are being written. */
@@ -35,9 +40,16 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
     archiveOf(
       files.map((each) => ({ ...each, content: (texts[each.path] ?? '').replaceAll(toolName, name) })),
     );
+  const show = useChange<{ file: string }>();
+  const take = (said: Said): void => {
+    const manifest = { ...jsonObjectOf(texts[manifestPath] ?? ''), ...said };
+    change({ name, texts: { ...texts, [manifestPath]: `${JSON.stringify(manifest, null, 2)}\n` } });
+    show({ file: manifestPath });
+  };
   const address = `/api/v1/custom-tools/${encodeURIComponent(name)}/bundle/try`;
   return (
     <Workbench
+      onTake={manifestPath in texts ? take : undefined}
       isReady={name !== ''}
       attempt={async (call) => ({
         path: call ? `${address}?input=${encodeURIComponent(call.input)}` : address,
@@ -114,7 +126,7 @@ function markOf(errorText: string | undefined, path: string) {
 /** The program first, then its registration, then what belongs to them. */
 function pathsOf(files: readonly TextFile[]): string[] {
   const order = (path: string): number => {
-    if (path === 'tool.json') return 1;
+    if (path === manifestPath) return 1;
     return path.startsWith('tool.') ? 0 : 2;
   };
   return files.map(({ path }) => path).sort((a, b) => order(a) - order(b));

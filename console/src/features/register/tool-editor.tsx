@@ -37,6 +37,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
   const tool: Partial<CustomToolCreate> | undefined = jsonObjectOf(text);
   return (
     <Workbench
+      onTake={(said) => setText(JSON.stringify({ ...tool, ...said }, null, 2))}
       isReady={tool !== undefined}
       attempt={(call) => ({ path: dryRunPath, body: withCall(text, tool?.name ?? '', call) })}
       save={(reason) => {

@@ -8,7 +8,7 @@ import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { StartOver } from '../../ui/start-over.js';
 import { Empty } from '../../ui/states.js';
 import type { Attempt, DryRunCall } from './dry-run.js';
-import { DryRunResult } from './dry-run-result.js';
+import { DryRunResult, type Said } from './dry-run-result.js';
 import { type DryRun, useDryRun } from './use-dry-run.js';
 
 interface WorkbenchProps {
@@ -22,6 +22,8 @@ interface WorkbenchProps {
   /** The unsaved text. It is forgotten when it is saved. */
   readonly draft: { readonly isChanged: boolean; readonly forget: () => void };
   readonly onSaved: (tool: CustomToolView) => void;
+  /** Puts what the executable says about itself into the draft; absent: the draft has no place for it. */
+  readonly onTake?: ((said: Said) => void) | undefined;
   /** Beside the buttons. */
   readonly options?: ReactNode;
   /**
@@ -33,7 +35,7 @@ interface WorkbenchProps {
 
 /** A tool's definition beside its dry run: it is tried before it is saved. */
 export function Workbench(props: WorkbenchProps): ReactNode {
-  const { isReady, attempt, save, isKnown, draft, onSaved, options, children } = props;
+  const { isReady, attempt, save, isKnown, draft, onSaved, onTake, options, children } = props;
   const permitted = useAct('tools:admin');
   const dryRun = useDryRun(attempt);
   const [isAsking, setAsking] = useState(false);
@@ -58,7 +60,7 @@ export function Workbench(props: WorkbenchProps): ReactNode {
       name="register"
       onRun={run.start}
       first={children(failure, errorTextOf(dryRun))}
-      second={<DryRunResult {...dryRun} failure={failure} />}
+      second={<DryRunResult {...dryRun} failure={failure} onTake={onTake} />}
       bar={
         <>
           <RunButton name="Dry run" run={run} isReady={isReady} />

@@ -1,18 +1,22 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { NeedsScope } from '../../app/needs-scope.js';
 import { ask, type AuditEntryView, listAuditEntries } from '../../lib/api.js';
-import { words } from '../../lib/format.js';
+import { exactTime, words } from '../../lib/format.js';
 import { byCursor } from '../../lib/pages.js';
 import type { auditSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
+import { useChange } from '../../lib/use-change.js';
 import { auditColumns } from '../../ui/acts.js';
+import { ChangesTable } from '../../ui/changes-table.js';
 import { CsvLink } from '../../ui/csv-link.js';
 import { FilterBar } from '../../ui/filters.js';
-import { Panel, Stack } from '../../ui/layout.js';
+import { Facts, type Pairs, Panel, Stack } from '../../ui/layout.js';
+import { Peek } from '../../ui/peek.js';
 import { Empty, Loaded, More } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
 
 const route = getRouteApi('/shell/settings/audit');
 
@@ -37,18 +41,23 @@ const target: Column<AuditEntryView> = {
   ),
 };
 const address: Column<AuditEntryView> = { name: 'Address', cell: (entry) => entry.address };
-const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
 const changed: Column<AuditEntryView> = {
   name: 'Changed',
   cut: true,
-  cell: ({ changes }) => {
-    const lines = changes.map(({ path, before, after }) =>
-      [path, before === after ? '' : `: ${shown(before)} → ${shown(after)}`].join(''),
-    );
-    return <span title={lines.join('\n')}>{lines.join(', ')}</span>;
-  },
+  cell: ({ changes }) => changes.map(({ path }) => path).join(', '),
 };
-const columns = [...auditColumns.toSpliced(3, 0, target, changed), address];
+const when: Column<AuditEntryView> = {
+  name: 'When',
+  width: 92,
+  cell: ({ id, at }) => (
+    <Link from="/settings/audit" to="." search={(old) => ({ ...old, entry: id })}>
+      <Time at={at} />
+    </Link>
+  ),
+};
+const columns = [when, ...auditColumns.slice(1).toSpliced(2, 0, target, changed), address];
+/** Columns that fit beside the details of an entry. */
+const besidePeek = columns.filter((column) => ![changed, address].includes(column));
 
 const queryOf = ({ who: userId, what: action, since, ...rest }: Search) => ({
   ...{ userId, action, ...rest },
@@ -68,10 +77,12 @@ const entriesOf = ({ data }: ReturnType<typeof useAudit>): readonly AuditEntryVi
   data?.pages.flatMap((page) => page.data) ?? [];
 
 function Audit(): ReactNode {
-  const search = route.useSearch();
+  const { entry: id, ...search } = route.useSearch();
+  const change = useChange<Search>();
   const list = useAudit(search);
   const all = entriesOf(useAudit({}));
   const rows = entriesOf(list);
+  const looked = rows.find((entry) => entry.id === id);
   /** Values to choose from: those of the newest entries, and the chosen one. */
   const valuesOf = (chosen: string | undefined, of: (entry: AuditEntryView) => string): string[] =>
     [...new Set([...all.map(of), ...rows.map(of), ...(chosen === undefined ? [] : [chosen])])].sort();
@@ -100,13 +111,50 @@ function Audit(): ReactNode {
               <Empty title="No entries match these filters" />
             ) : (
               <>
-                <Table label="Audit" rows={rows} columns={columns} keyOf={({ id }) => id} />
+                <Table
+                  {...{ label: 'Audit', rows }}
+                  keyOf={(entry) => entry.id}
+                  columns={looked ? besidePeek : columns}
+                  peek={{ selected: id, select: (entry) => change({ entry }) }}
+                />
                 <More list={list} name="Load more" />
               </>
             )
           }
         </Loaded>
       </Panel>
+      {looked && <EntryPeek entry={looked} onClose={() => change({ entry: undefined })} />}
     </Stack>
   );
 }
+
+interface EntryPeekProps {
+  readonly entry: AuditEntryView;
+  readonly onClose: () => void;
+}
+
+/** One entry beside the list: who did what and why, and the values before and after. */
+const EntryPeek = ({ entry, onClose }: EntryPeekProps): ReactNode => (
+  <Peek label="Entry" open={<h2>{words(entry.action)}</h2>} onClose={onClose}>
+    <Stack>
+      <Facts facts={factsOf(entry)} />
+      <ChangesTable
+        label="What it changed"
+        changes={entry.changes.map(({ path, ...values }) => ({ path: String(path), ...values }))}
+      />
+    </Stack>
+  </Peek>
+);
+
+const factsOf = (entry: AuditEntryView): Pairs => [
+  ['When', exactTime(entry.at)],
+  ['Who', entry.userId],
+  ['Key', entry.keyName ?? entry.keyId],
+  ['Agent', entry.clientId],
+  ['Address', entry.address],
+  ['Reason', entry.reason],
+  ['Refused', entry.status >= 400 && `${entry.status}: ${entry.error ?? ''}`],
+  ['Target', <code key="target">{entry.target}</code>],
+  ['Project', entry.project],
+  ['Request', <code key="request">{entry.requestId}</code>],
+];

@@ -7,13 +7,17 @@ import { Tabs } from '../../ui/tabs.js';
 export const SettingsFrame = (): ReactNode => (
   <Page name="Settings">
     <Tabs label="Settings">
-      <Link to="/settings/keys" activeOptions={{ includeSearch: false }}>
-        API keys
-      </Link>
-      <Link to="/settings/accounts">Accounts</Link>
-      <Link to="/settings/audit" activeOptions={{ includeSearch: false }}>
-        Audit
-      </Link>
+      {usePermission('admin') !== 'no' && (
+        <Link to="/settings/keys" activeOptions={{ includeSearch: false }}>
+          API keys
+        </Link>
+      )}
+      {usePermission('tools:call') !== 'no' && <Link to="/settings/accounts">Accounts</Link>}
+      {usePermission('audit:read') !== 'no' && (
+        <Link to="/settings/audit" activeOptions={{ includeSearch: false }}>
+          Audit
+        </Link>
+      )}
       <Link to="/settings/about">About</Link>
     </Tabs>
     <Outlet />

@@ -138,7 +138,10 @@ function Part({ span, tab }: { readonly span: SpanView; readonly tab: Tab }): Re
   if (tab === 'attributes') return <JsonText label="Attributes" value={attribute} />;
   if (tab === 'messages' && messages.length === 0) return <Empty title="No messages in this span" />;
   if (tab === 'messages') return <Conversation messages={messages} />;
-  if (input === '' && output === '') return <Empty title="No input or output in this span" />;
+  const absent = span.semantic_snippet
+    ? 'Only the excerpt above is stored'
+    : 'No input or output in this span';
+  if (input === '' && output === '') return <Empty title={absent} />;
   return Object.entries({ Input: input, Output: output }).map(([label, text]) => (
     <section key={label}>
       <h3>{label}</h3>

@@ -144,15 +144,19 @@ function Highlight({ store, state: { highlighted, note } }: TraceProps): ReactNo
 /** The sums of the roots: each takes in what is below it. */
 function Figures({ trace }: { readonly trace: Trace }): ReactNode {
   const start = new Date(trace.startUs / 1_000).toISOString();
-  let [money, tokens, errors, semantic] = [0, 0, 0, 0];
+  let [money, tokens, errors] = [0, 0, 0];
+  const semantic: number[] = [];
   for (let span = 0; span < trace.count; span = trace.ends[span] ?? trace.count) {
     money += trace.costs[span] ?? 0;
     tokens += trace.tokens[span] ?? 0;
   }
-  for (const flags of trace.flags) {
+  for (const [span, flags] of trace.flags.entries()) {
     if (flags & flag.error) errors += 1;
-    if (flags & flag.semantic) semantic += 1;
+    if (flags & flag.semantic) semantic.push(span);
   }
+  // Requests of models repeat what a tool answered.
+  const ofTools = semantic.filter((span) => trace.typeOf(span).kind === 'tool').length;
+  const causes = ofTools || new Set(semantic.map(trace.patternOf)).size;
   return (
     <span className={css.figures}>
       <time dateTime={start}>{exactTime(start)}</time>
@@ -161,7 +165,7 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
       <span>{counted(tokens, 'token')}</span>
       <span>{counted(trace.total, 'span')}</span>
       {errors > 0 && <span className={css.error}>{counted(errors, 'error')}</span>}
-      {semantic > 0 && <span className={css.semantic}>{counted(semantic, 'semantic failure')}</span>}
+      {causes > 0 && <span className={css.semantic}>{counted(causes, 'semantic failure')}</span>}
     </span>
   );
 }

@@ -28,8 +28,13 @@ function placeOf({ project, group_by: by, group_key: key, trace_ids: [trace = ''
   } as const;
 }
 
+/** Runs of calls that named no trace and no run are called by what they named instead, such as an investigation. */
+const callRun = /^(?:investigation|thread|session):(.*?)(?::\d{8}T\d{6})?$/;
+
 function nameOf({ group_by: by, group_key: key, ...row }: Group): string {
   if (by === 'thread') return key.thread_id ?? '';
+  const [, named] = callRun.exec(key.run_id ?? '') ?? [];
+  if (by === 'run' && named) return named;
   // A run that is the call of a tool alone.
   if (by === 'run' && row.root_operation === 'tool_call' && row.used_tools[0] !== undefined)
     return row.used_tools[0];
@@ -54,7 +59,7 @@ const columns: readonly Column<Group>[] = [
   project,
   { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   {
-    ...{ name: 'Activity', width: 136, isOptional: true },
+    ...{ name: 'Activity', width: 136 },
     cell: ({ activity }) => <Activity letters={activity} />,
   },
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
@@ -64,11 +69,15 @@ const columns: readonly Column<Group>[] = [
       (asked ?? said) === null ? '–' : number((asked ?? 0) + (said ?? 0)),
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
-  { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
+  {
+    ...{ name: 'Errors', cut: true, width: 210 },
+    cell: (row) => row.error_count + row.semantic_error_count > 0 && <Wrong row={row} />,
+  },
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
     cell: ({ thread_ids: threads }) =>
-      threads.length > 1 ? counted(threads.length, 'thread') : (threads[0] ?? ''),
+      // A group lists 100 threads at most.
+      threads.length > 1 ? `${threads.length}${threads.length < 100 ? '' : '+'} threads` : (threads[0] ?? ''),
   },
 ];
 

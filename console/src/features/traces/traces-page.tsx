@@ -1,4 +1,4 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { ask, listLabels } from '../../lib/api.js';
@@ -26,7 +26,7 @@ type Search = ReturnType<typeof tracesSearch>;
 
 const pageSize = 100;
 const kinds = {
-  ...{ agent: 'Agent runs', calls: 'Single calls' },
+  ...{ agent: 'Agent runs', calls: 'Calls' },
   ...{ assistant: "The assistant's own", all: 'All' },
 } as const;
 const modes = { run: 'Runs', thread: 'Threads', time: 'Groups' } as const;
@@ -64,7 +64,6 @@ export function TracesPage(): ReactNode {
     queryKey: ['traces', 'list', query, sought],
     queryFn: ({ pageParam, signal }) => groupsIn(sought, { ...query, offset: pageParam }, signal),
     ...byOffset,
-    placeholderData: keepPreviousData,
     refetchOnWindowFocus: false,
   });
   const rows = newestFirst(list.data?.pages.flatMap(({ data }) => data) ?? []);
@@ -103,8 +102,8 @@ const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
   <EmptyList of="traces" isFiltered={isFiltered}>
     <Empty title="No agent runs yet">
       <p>
-        Single calls of tools are behind <em>All</em>. Point an OpenTelemetry exporter at{' '}
-        <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run, thread, session or investigation.
+        Calls that named no trace and no run are behind <em>Calls</em>. Point an OpenTelemetry exporter at{' '}
+        <code>{`${serverUrl}/v1/traces`}</code>, or call tools with a run.
       </p>
     </Empty>
   </EmptyList>

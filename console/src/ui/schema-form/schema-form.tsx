@@ -1,4 +1,5 @@
 import Form from '@rjsf/core/lib/components/Form.js';
+import NumberField from '@rjsf/core/lib/components/fields/NumberField.js';
 import CheckboxesWidget from '@rjsf/core/lib/components/widgets/CheckboxesWidget.js';
 import SelectWidget from '@rjsf/core/lib/components/widgets/SelectWidget.js';
 import TextWidget from '@rjsf/core/lib/components/widgets/TextWidget.js';
@@ -7,13 +8,14 @@ import {
   errorId,
   type ErrorSchema,
   type FieldErrorProps,
+  type FieldProps,
   type IconButtonProps,
   type MultiSchemaFieldTemplateProps,
   type RJSFSchema,
   type TemplatesType,
   type WidgetProps,
 } from '@rjsf/utils';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useRef, useState } from 'react';
 import type { FieldProblemView } from '../../lib/api.js';
 import { bytes } from '../../lib/format.js';
 import { schemaValidator } from '../../lib/schema-validator.js';
@@ -103,6 +105,7 @@ export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProp
         schema={plainSchema}
         validator={schemaValidator}
         widgets={widgets}
+        fields={fields}
         formData={value}
         templates={templates}
         extraErrors={refusals}
@@ -158,6 +161,22 @@ const Choice = (props: WidgetProps): ReactNode => {
   return length > maxListed ? <Searched {...props} /> : <SelectWidget {...props} />;
 };
 
+/** A number that JavaScript would round stays the text that was typed: it is refused instead of sent as another one. */
+function ExactNumber(props: FieldProps): ReactNode {
+  const typed = useRef('');
+  const onChange: typeof props.onChange = (value, ...at) =>
+    props.onChange(Math.abs(Number(value)) > Number.MAX_SAFE_INTEGER ? typed.current : value, ...at);
+  return (
+    <span
+      style={{ display: 'contents' }}
+      onInputCapture={({ target }) => (typed.current = (target as HTMLInputElement).value)}
+    >
+      <NumberField {...props} onChange={onChange} />
+    </span>
+  );
+}
+
+const fields = { NumberField: ExactNumber };
 const widgets = { TextWidget: Text, SelectWidget: Choice };
 
 /** One of many options. The schema refuses any other text. */

@@ -1,6 +1,6 @@
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 import { maxListed, maxPauseUs, type Slices, selectSlices, slotSeconds } from './slices.sql.js';
-import { conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
+import { callRun, conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
 export type Grouping =
@@ -32,9 +32,6 @@ const keyOf = (grouping: Grouping): string => {
   const size = Math.round(grouping.bucketSeconds * 1_000_000);
   return `first_us / ${size} * ${size}`;
 };
-
-/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
-const callRun = '^(investigation|thread|session):';
 
 /** Whether a group failed: a root span of it did; of a run of calls, the last one. */
 const failedOf = ({ by }: Grouping): string =>

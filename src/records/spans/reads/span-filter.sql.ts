@@ -25,11 +25,15 @@ type IdFilter = { readonly [Name in keyof typeof idColumns]?: readonly WantedId[
 export const runKinds = ['agent', 'calls', 'assistant'] as const;
 export type RunKind = (typeof runKinds)[number];
 
-/** Runs of agents, calls that stand alone, or runs of the console's assistant: a condition on `run_figures`. */
+/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
+export const callRun = '^(investigation|thread|session):';
+
+/** Runs of agents, calls alone or taken together by what they named, or runs of the console's assistant: a condition on `run_figures`. */
 export const isOfKind = (kind: RunKind): string => {
   const isAssistant = `run_id LIKE 'investigation:assistant-%'`;
   if (kind === 'assistant') return isAssistant;
-  return `is_agent = ${kind === 'agent'} AND NOT ${isAssistant}`;
+  const isAgent = `(is_agent AND run_id !~ '${callRun}')`;
+  return `${isAgent} = ${kind === 'agent'} AND NOT ${isAssistant}`;
 };
 
 /** A filter of spans; all given members must match. */

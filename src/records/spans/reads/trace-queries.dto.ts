@@ -92,7 +92,7 @@ export class ListRunsQuery extends PeriodQuery {
     default: 'all',
     example: 'agent',
     description:
-      '`agent`: runs with a span that was sent, or several calls; `calls`: single calls; `assistant`: runs of the console’s assistant, which the others leave out',
+      '`agent`: runs with a span that was sent, or several calls of one trace or run; `calls`: single calls, and those of an investigation, thread or session that named no trace; `assistant`: runs of the console’s assistant, which the others leave out',
   })
   readonly kind?: 'all' | RunKind;
   @Labels() readonly labels?: string[];

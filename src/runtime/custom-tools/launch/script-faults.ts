@@ -24,3 +24,9 @@ export async function scriptFaults({ spec, script, remote }: PreparedLaunch): Pr
   );
   return faults.filter((fault) => fault !== undefined);
 }
+
+/** The innermost place of a traceback with its error, such as "tool.py line 166: SyntaxError: invalid syntax. ". */
+export function pythonFault(stderr: string): string {
+  const [, file, line] = [...stderr.matchAll(/File "(?:[^"\n]*\/)?([^"/\n]+)", line (\d+)/g)].at(-1) ?? [];
+  return file ? `${file} line ${line}: ${stderr.split('\n').at(-1)}. ` : '';
+}

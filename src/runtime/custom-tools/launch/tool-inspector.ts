@@ -1,20 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { access } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { canonicalJson } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-validator.js';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
-import {
-  calledName,
-  isToolName,
-  type McpDefinition,
-  reviewedIn,
-  reviewTools,
-  unlistedOutput,
-} from '../../mcp-client/mcp-review.js';
+import { isToolName, type McpDefinition, unlistedOutput } from '../../mcp-client/mcp-review.js';
 import type { Exchange } from '../../process-pool/conversation.js';
 import { stderrMark } from '../../process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../process-pool/launcher.js';
@@ -35,9 +27,10 @@ import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { differences, nameWarning, refusedSchema } from './differences.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
-import { scriptFaults } from './script-faults.js';
+import { pythonFault, scriptFaults } from './script-faults.js';
 
 export interface Inspection extends PreparedLaunch, Partial<Probe> {
   readonly compiled: { readonly schema: JsonSchema; readonly validate: CompiledInput };
@@ -169,11 +162,16 @@ export class ToolInspector {
       const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
       throw wrong(
         launch.remote ? '/url' : '/command',
-        `is not a tool: ${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
+        `is not a tool: ${pythonFault(stderr)}${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
       );
     } finally {
       await confined.dispose();
     }
+  }
+
+  /** Sentences about fields in which a registration differs from the executable, and what of it could not be registered. */
+  async differences(tool: CustomTool, handshake: Handshake): Promise<string[]> {
+    return [...differences(tool, handshake), ...(await refusedSchema(this.schemas, tool, handshake))];
   }
 
   /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
@@ -250,35 +248,6 @@ const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pip
 function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
   if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
   return `${basename(command)} may be downloading: install the package first, and register its program`;
-}
-
-/** The registered name holds; one that differs is often a forgotten change. */
-function nameWarning({ name, protocol }: CustomTool, handshake: Handshake = {}): string[] {
-  if (protocol === 'mcp' || handshake.name === name) return [];
-  return handshake.name === undefined
-    ? ['The executable does not say its name in initialize']
-    : [`The executable says in initialize that its name is ${shorten(handshake.name)}`];
-}
-
-/** Sentences about fields in which a registration differs from the executable; the registration holds. */
-export function differences(tool: CustomTool, handshake: Handshake): string[] {
-  if (tool.protocol === 'mcp') {
-    return reviewTools(tool.definitions ?? [], reviewedIn(handshake)).flatMap(({ name, state, why }) =>
-      state === 'callable' ? [] : [`${calledName(tool.name, name)} is not callable (${state}): ${why}`],
-    );
-  }
-  const fields = ['name', 'description', 'version', 'inputSchema'] as const;
-  return fields.flatMap((field) => {
-    const theirs = handshake[field];
-    if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
-    if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
-    return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
-  });
-}
-
-function shorten(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
 /** The answers of an executable that can serve as a tool. */

@@ -11,7 +11,7 @@ import { brokenBy } from '../state/tool-states.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { restore } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { differences, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import { type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
@@ -73,7 +73,8 @@ export class CustomToolManager implements ToolHistory {
     try {
       const outcome = call ? await call.run(offeredAs(call.tool ?? tool.name, wrapper)) : null;
       const effectiveSandbox = this.running.effective(tool, wrapper);
-      return { tool, handshake, differences: differences(tool, handshake), effectiveSandbox, outcome };
+      const differences = await this.inspector.differences(tool, handshake);
+      return { tool, handshake, differences, effectiveSandbox, outcome };
     } finally {
       await this.running.retire(wrapper);
       await this.forgetUnregistered(tool.name, call?.tool);

@@ -1,0 +1,51 @@
+import { canonicalJson } from '../../../base/common/canonical-json.js';
+import { Problem } from '../../../base/common/errors.js';
+import type { InputSchemas } from '../../../base/schemas/input-validator.js';
+import { calledName, reviewedIn, reviewTools } from '../../mcp-client/mcp-review.js';
+import type { Handshake } from '../../process-pool/pool.types.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+
+/** The registered name holds; one that differs is often a forgotten change. */
+export function nameWarning({ name, protocol }: CustomTool, handshake: Handshake = {}): string[] {
+  if (protocol === 'mcp' || handshake.name === name) return [];
+  return handshake.name === undefined
+    ? ['The executable does not say its name in initialize']
+    : [`The executable says in initialize that its name is ${shorten(handshake.name)}`];
+}
+
+/** Sentences about fields in which a registration differs from the executable; the registration holds. */
+export function differences(tool: CustomTool, handshake: Handshake): string[] {
+  if (tool.protocol === 'mcp') {
+    return reviewTools(tool.definitions ?? [], reviewedIn(handshake)).flatMap(({ name, state, why }) =>
+      state === 'callable' ? [] : [`${calledName(tool.name, name)} is not callable (${state}): ${why}`],
+    );
+  }
+  const fields = ['name', 'description', 'version', 'inputSchema'] as const;
+  return fields.flatMap((field) => {
+    const theirs = handshake[field];
+    if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
+    if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
+    return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
+  });
+}
+
+/** Why the input schema of the executable could not be registered in place of the one that is. */
+export async function refusedSchema(
+  schemas: InputSchemas,
+  { protocol, inputSchema }: CustomTool,
+  { inputSchema: own = inputSchema }: Handshake,
+): Promise<string[]> {
+  if (protocol === 'mcp' || canonicalJson(own) === canonicalJson(inputSchema)) return [];
+  return schemas.compile(own).then(
+    () => [],
+    (error: unknown) => {
+      if (!(error instanceof Problem)) throw error;
+      return [`inputSchema: the executable's own would be refused: ${error.detail}`];
+    },
+  );
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
