@@ -115,9 +115,16 @@ for (const history of ['a new server', 'a server with an hour of calls']) {
         const text = async () => (await other.locator(part).first().innerText()).replaceAll(/\s+/g, ' ');
         await until(async () => expected.test(await text()), `${path}: ${expected}`);
       };
-      await shows('/tools', /^(orders|stock) .*failing now.* 100 %.*(orders|stock) .*failing now.* fine /, 'tbody');
+      await shows(
+        '/tools',
+        /^(orders|stock) .*failing now.* 100 %.*(orders|stock) .*failing now.* fine /,
+        'tbody',
+      );
       await shows('/tools/stock/health', /Its calls are refused for .*: could not connect to server/);
-      await shows('/tools/stock/health', /Why Error could not connect.*First failure.*Last 5 minutes.*Grade of/);
+      await shows(
+        '/tools/stock/health',
+        /Why Error could not connect.*First failure.*Last 5 minutes.*Grade of/,
+      );
       await shows('/tools/stock/circuit', /Error of the tool could not connect.*First opened .* ago/);
       await other.close();
     });

@@ -107,8 +107,7 @@ export class ToolHealthService {
     if (!caller.projects) return this;
     const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
     const refused = { since: (moment: Date) => this.refused.since(moment, caller.projects) };
-    const own = { metrics, recent, refused, whole: this };
-    return Object.assign(Object.create(this) as ToolHealthService, own);
+    return Object.assign(Object.create(this) as ToolHealthService, { metrics, recent, refused, whole: this });
   }
 
   /** Rejects if the table cannot be read. The migrations create it. */

@@ -48,6 +48,7 @@ export function ToolFrame(): ReactNode {
   const tool = useQuery({ ...toolQuery(name), enabled: isTool && custom?.status !== 'inactive' });
   const { report, circuit, isLoading } = useHealth(name, isTool);
   const unavailable = (custom && unavailableOf(custom)) ?? report?.unavailable;
+  const error = report?.now.lastError;
   const isAt = useMatchRoute();
   const isAtCircuit = Boolean(isAt({ to: '/tools/$name/circuit' }));
   const isAtBench = Boolean(isAt({ to: '/tools/$name/try' }));
@@ -85,10 +86,7 @@ export function ToolFrame(): ReactNode {
         actions={<Actions {...{ name, custom, mayHold }} kind={tool.data?.kind} />}
       >
         <Screens name={name} isServer={isServer} isCustom={custom !== undefined} />
-        <Notices
-          {...{ name, custom, unavailable, error: report?.now.lastError }}
-          circuit={isAtCircuit ? undefined : circuit}
-        />
+        <Notices {...{ name, custom, unavailable, error }} circuit={isAtCircuit ? undefined : circuit} />
         <div className={css.outlet}>
           {isServer && tabs.some(({ to }) => isAt({ to })) ? (
             <Navigate to="/tools/$name/tools" params={{ name }} replace />

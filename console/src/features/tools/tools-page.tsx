@@ -159,6 +159,16 @@ const filters: readonly Filter[] = [
   },
 ];
 
+/** Tools that nothing sorts or filters, but for the project, stand in groups. */
+const hasGroups = (search: Wanted): boolean =>
+  Object.entries(search).every(([key, value]) => ['project', 'open'].includes(key) || value === undefined);
+
+/** Groups name the kind. The last use is known of all projects alone. */
+const columnsOf = (isGrouped: boolean, project: string | undefined): Column<ToolRow>[] =>
+  columns.filter(
+    ({ name }) => (!isGrouped || name !== 'Kind') && (project === undefined || name !== 'Last used'),
+  );
+
 export function ToolsPage(): ReactNode {
   const search = route.useSearch();
   const mayRegister = usePermission('tools:admin');
@@ -167,15 +177,9 @@ export function ToolsPage(): ReactNode {
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthQuery);
   const change = useChange<Wanted>();
-  const { sort, open = '', ...wanted } = search;
-  const project = useProject();
-  const isGrouped =
-    sort === undefined &&
-    Object.entries(wanted).every(([key, value]) => key === 'project' || value === undefined);
-  // The last use is known of all projects alone.
-  const shownColumns = columns.filter(
-    ({ name }) => (!isGrouped || name !== 'Kind') && (project === undefined || name !== 'Last used'),
-  );
+  const { open = '' } = search;
+  const isGrouped = hasGroups(search);
+  const shownColumns = columnsOf(isGrouped, useProject());
   const toggle = (name: string): void => {
     const names = new Set(open.split(',').filter(Boolean));
     if (!names.delete(name)) names.add(name);
