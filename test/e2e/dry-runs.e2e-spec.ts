@@ -41,10 +41,12 @@ describe('a dry run of a registration', () => {
     expect(textsOf(view).join('')).toBe('e'.repeat(20));
   });
 
-  it('tells of an input schema of the executable that could not be registered', async () => {
+  it('tells what of its own input schema is left out, and where', async () => {
     const args = [...fixture.args, '--type=strng'];
     const { differences } = await dryRun({ args, inputSchema: { type: 'object' } });
-    expect(differences).toContainEqual(expect.stringMatching(/own would be refused: .*action/));
+    expect(differences).toContainEqual(
+      expect.stringMatching(/^\/properties\/action\/type .* left out \("strng" is no type\)/),
+    );
   });
 
   it('stores nothing but the record of its call, and leaves no process and no figures', async () => {

@@ -1,5 +1,6 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { usePermission } from '../../lib/session.js';
 import { Page } from '../../ui/layout.js';
 import { Tabs } from '../../ui/tabs.js';
 

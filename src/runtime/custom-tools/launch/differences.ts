@@ -29,15 +29,15 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
   });
 }
 
-/** Why the input schema of the executable could not be registered in place of the one that is. */
-export async function refusedSchema(
+/** What of the executable's own input schema is left out or read otherwise, with the place, or why it would be refused. */
+export async function schemaFaults(
   schemas: InputSchemas,
-  { protocol, inputSchema }: CustomTool,
-  { inputSchema: own = inputSchema }: Handshake,
-): Promise<string[]> {
-  if (protocol === 'mcp' || canonicalJson(own) === canonicalJson(inputSchema)) return [];
+  { protocol }: CustomTool,
+  { inputSchema: own }: Handshake,
+): Promise<readonly string[]> {
+  if (protocol === 'mcp' || own === undefined) return [];
   return schemas.compile(own).then(
-    () => [],
+    ({ warnings }) => warnings,
     (error: unknown) => {
       if (!(error instanceof Problem)) throw error;
       return [`inputSchema: the executable's own would be refused: ${error.detail}`];

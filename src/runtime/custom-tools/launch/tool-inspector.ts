@@ -27,7 +27,7 @@ import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { differences, nameWarning, refusedSchema } from './differences.js';
+import { differences, nameWarning, schemaFaults } from './differences.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 import { pythonFault, scriptFaults } from './script-faults.js';
@@ -169,9 +169,9 @@ export class ToolInspector {
     }
   }
 
-  /** Sentences about fields in which a registration differs from the executable, and what of it could not be registered. */
+  /** Sentences about fields in which a registration differs from the executable, and about faults of its schema. */
   async differences(tool: CustomTool, handshake: Handshake): Promise<string[]> {
-    return [...differences(tool, handshake), ...(await refusedSchema(this.schemas, tool, handshake))];
+    return [...differences(tool, handshake), ...(await schemaFaults(this.schemas, tool, handshake))];
   }
 
   /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
