@@ -44,9 +44,7 @@ describe('a dry run of a registration', () => {
   it('tells what of its own input schema is left out, and where', async () => {
     const args = [...fixture.args, '--type=strng'];
     const { differences } = await dryRun({ args, inputSchema: { type: 'object' } });
-    expect(differences).toContainEqual(
-      expect.stringMatching(/^\/properties\/action\/type .* left out \("strng" is no type\)/),
-    );
+    expect(differences).toContainEqual('/properties/action/type of its inputSchema is read as absent');
   });
 
   it('stores nothing but the record of its call, and leaves no process and no figures', async () => {
