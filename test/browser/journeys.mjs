@@ -601,7 +601,8 @@ describe('journeys', () => {
     assert.equal(await holder.page.getByRole('link', { name: 'Executions' }).count(), 0);
     await holder.page.getByRole('link', { name: 'Settings' }).click();
     await holder.page.getByText('as triage').waitFor();
-    await holder.page.getByRole('link', { name: 'API keys' }).click();
+    assert.equal(await holder.page.getByRole('link', { name: 'API keys' }).count(), 0);
+    await holder.open('/settings/keys');
     await holder.page.getByText('with an API key that lacks this scope').waitFor();
     await page.getByRole('link', { name: 'triage' }).click();
     await page.getByRole('button', { name: 'Change limits' }).click();
@@ -662,7 +663,7 @@ describe('journeys', () => {
     await page.getByText('Needs attention').waitFor();
     assert.equal(await page.getByRole('link', { name: 'All tools' }).count(), 0);
     await visitor.open('/tools/word_count/health');
-    await page.getByText('Error patterns').waitFor();
+    await page.getByRole('heading', { name: 'Error patterns' }).waitFor();
     const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' });
     assert.match(await crumbs.innerText(), /Tools/);
     assert.equal(await crumbs.getByRole('link', { name: 'Tools' }).count(), 0);

@@ -12,7 +12,8 @@ const outbound = OutboundRules.parse([]) as OutboundRules;
 const verifierOf = (of: string, more = {}): TokenIssuer =>
   new TokenIssuer({ issuer: of, audiences: ['toolkeeper'], ...more }, outbound);
 const reads = (): number => issuer.asked.filter((path) => path === '/jwks').length;
-const after = (ms: number): void => void jest.spyOn(Date, 'now').mockReturnValue(Date.now() + ms);
+const after = (ms: number): void =>
+  void jest.spyOn(performance, 'now').mockReturnValue(performance.now() + ms);
 
 beforeEach(async () => {
   issuer = await startIssuer();
