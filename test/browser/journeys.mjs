@@ -667,7 +667,7 @@ describe('journeys', () => {
     const crumbs = page.getByRole('navigation', { name: 'Breadcrumb' });
     assert.match(await crumbs.innerText(), /Tools/);
     assert.equal(await crumbs.getByRole('link', { name: 'Tools' }).count(), 0);
-    await visitor.open('/settings');
+    await visitor.open('/settings/audit');
     await page.getByRole('table', { name: 'Audit' }).waitFor();
     const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
     assert.deepEqual(await tabs.allInnerTexts(), ['Audit', 'About']);
