@@ -70,7 +70,8 @@ it('says whom a failing tool hurts', async () => {
   const broken = { action: 'error', code: -32_001, message: 'no' };
   const inA = tk.call('hurting', {}, { userId: 'carol', investigationId: 'inv-1' });
   await inA.set('x-project-id', 'a').expect(200);
-  for (const userId of ['alice', 'alice', 'bob']) await tk.call('hurting', broken, { userId }).expect(200);
+  for (const userId of ['alice', 'alice', 'alice', 'alice', 'bob'])
+    await tk.call('hurting', broken, { userId }).expect(200);
   const callers = `${base}/callers?tool=hurting`;
   const byName = async (path: string): Promise<unknown[]> =>
     (await get(path)).data.map(({ name, calls, failures, refusals }: Json) => [
@@ -80,16 +81,16 @@ it('says whom a failing tool hurts', async () => {
       refusals,
     ]);
   expect(await byName(callers)).toEqual([
-    ['alice', 2, 2, 0],
+    ['alice', 4, 4, 0],
     ['bob', 1, 1, 0],
     ['carol', 1, 0, 0],
   ]);
   expect(await byName(`${callers}&project=a`)).toEqual([['carol', 1, 0, 0]]);
   expect(await byName(`${callers}&by=investigation`)).toEqual([
-    [null, 3, 3, null],
+    [null, 5, 5, null],
     ['inv-1', 1, 0, null],
   ]);
-  expect((await get('/api/v1/tool-health/hurting')).now).toMatchObject({ failuresSince: 3, callersSince: 2 });
+  expect((await get('/api/v1/tool-health/hurting')).now).toMatchObject({ failuresSince: 5, callersSince: 2 });
 
   for (const [query, pointer, detail] of [
     ['tool=t&by=revision&since=2020-01-01', '/since', 'at most 24 hours'],

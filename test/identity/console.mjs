@@ -39,7 +39,7 @@ await once(listener.listen(0, '127.0.0.1'), 'listening');
 const issuer = `http://localhost:${listener.address().port}`;
 const port = await freePort();
 const base = `http://127.0.0.1:${port}`;
-/** Groups of people; undefined: the person was removed. */
+/** Groups of people; null: the person was removed. */
 const groups = { nobody: ['others'] };
 const provider = new Provider(issuer, {
   ttl: { AccessToken: 5 },
@@ -64,7 +64,10 @@ const provider = new Provider(issuer, {
   fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
   findAccount: (_context, id) => {
     const { [id]: own = ['ops'] } = groups;
-    return own && { accountId: id, claims: () => ({ sub: id, name: `${id} Example`, groups: own }) };
+    // Not null, which this provider answers with 500.
+    return own === null
+      ? undefined
+      : { accountId: id, claims: () => ({ sub: id, name: `${id} Example`, groups: own }) };
   },
 });
 listener.on('request', provider.callback());
