@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { stemmer } from 'stemmer';
 import { isObject } from '../../base/common/json.js';
 import { LexicalSearch, type Searched } from '../../base/lexical-search/lexical-search.js';
+import { everyday, type Vocabulary } from '../../base/lexical-search/vocabulary.js';
 import { isShown, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { CallReports } from './call-reports.js';
 import { ToolRegistry } from './tool-registry.js';
-import { asAct, toolVocabulary } from './tool-vocabulary.js';
 import { defineTool, whole, words } from '../../web/contract/define-tool.js';
 
 /** A tool that a query may mean. */
@@ -22,6 +23,26 @@ interface Index {
   readonly tools: readonly Tool[];
   readonly search: LexicalSearch;
 }
+
+/** Acts as tools are named after them, each with other words that agents use for it. */
+const acts =
+  'list enumerate show give overview find, describe detail inspect view info information, create add make new register, ' +
+  'update change edit modify alter correct rename, delete remove erase drop destroy purge rid, start launch, ' +
+  'stop halt terminate kill, cancel abort, restart reboot, rotate renew replace reissue regenerate, ' +
+  'export download dump, import upload ingest, archive shelve, restore recover undo, approve accept confirm, ' +
+  'enable activate, disable deactivate suspend, copy clone duplicate, sync synchronise synchronize, send notify';
+
+const synonyms = acts.split(', ').flatMap((words) => {
+  const [act = '', ...others] = words.split(' ').map(stemmer);
+  return others.map((other) => [other, act] as const);
+});
+
+const toolVocabulary: Vocabulary = { ...everyday, synonyms: new Map(synonyms) };
+
+const question = /^what\b|\b(which|how many|who (is|are))\b/gi;
+
+/** A question about things asks for their list. */
+const asAct = (query: string): string => query.replace(question, 'list');
 
 const searched: Searched<ToolDefinition> = {
   fields: [
