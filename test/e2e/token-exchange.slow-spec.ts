@@ -53,7 +53,12 @@ it.each([
     { env: { OAUTH_EXCHANGE_URL: 'https://a.example/token' } },
     'must hold OAUTH_CLIENT_ID',
   ],
-  ['for all callers', { credentials: 'shared' }, 'only with credentials "user"'],
+  ['for all callers', { credentials: 'shared' }, 'only with url and credentials "user"'],
+  [
+    'for a program',
+    { url: undefined, command: 'node', args: [], isolation: 'user' },
+    'only with url and credentials "user"',
+  ],
 ])('is refused %s', async (_what, settings, detail) => {
   const { body } = await register('mine', settings).expect(400);
   expect(body.detail).toContain(detail);

@@ -29,8 +29,10 @@ export interface Course {
 const nowMs = 5 * minuteMs;
 /** Min failures of an outage. */
 const minFailures = 3;
-/** Max probability that an outage, or a recovery, is chance. */
-const [breakChance, recoveryChance] = [0.03, 0.01];
+/** Max probability that the failures of an outage are chance. */
+const breakChance = 0.03;
+/** Max probability that the successes of a recovery are chance. */
+const recoveryChance = 0.01;
 
 /** State of a tool after some minutes: its calls in this state, and the newest ones, which may begin the next state. */
 interface Phase {

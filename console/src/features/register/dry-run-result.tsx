@@ -21,7 +21,7 @@ interface DryRunResultProps extends DryRun {
   readonly onTake: ((said: Said) => void) | undefined;
 }
 
-/** What an executable says that a registration may say otherwise. */
+/** Fields that an executable declares and a registration may override. */
 export type Said = Pick<Partial<CustomToolCreate>, 'description' | 'version' | 'inputSchema'>;
 
 const saidBy = ({ handshake, ...registered }: DryRunView): Said => {

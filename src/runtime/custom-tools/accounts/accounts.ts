@@ -62,10 +62,10 @@ const boxId = (server: string, user: string): string => `account ${server} ${use
 @Injectable()
 export class Accounts implements OnApplicationBootstrap {
   private readonly cached = new LRUCache<string, Grant>({ max: maxCached });
-  /** Access tokens of callers that are exchanged, by the owner of what is got for them, until they end. */
+  /** Access tokens of callers to exchange, by the owner of the exchanged token, until they expire. */
   private readonly subjects = new LRUCache<string, TokenText>({ max: maxCached });
   /** Scopes that servers asked for and accounts lack. */
-  private readonly missing = new LRUCache<string, string>({ max: maxCached });
+  private readonly missingScopes = new LRUCache<string, string>({ max: maxCached });
   private readonly flights = new SingleFlight<Grant>();
   private readonly refreshing = bulkhead(maxRefreshes, maxCached);
   private readonly links: SealedValues;
@@ -115,12 +115,12 @@ export class Accounts implements OnApplicationBootstrap {
 
   /** @returns the scopes that the server asks for, after an account was not enough; with the account's own */
   scopesMissing(server: AccountServer, user: string): string | undefined {
-    return this.missing.get(keyOf(server, user));
+    return this.missingScopes.get(keyOf(server, user));
   }
 
   /** @throws SignInNeeded */
   askForScopes(server: AccountServer, user: string, scopes: string): never {
-    this.missing.set(keyOf(server, user), scopes);
+    this.missingScopes.set(keyOf(server, user), scopes);
     throw new SignInNeeded('Its server asks for more scopes', scopes);
   }
 
@@ -142,7 +142,7 @@ export class Accounts implements OnApplicationBootstrap {
       [id, user, url.href, grant.scope ?? null, this.sealed(id, user, grant)],
     );
     this.cached.delete(keyOf(server, user));
-    this.missing.delete(keyOf(server, user));
+    this.missingScopes.delete(keyOf(server, user));
   }
 
   /** Servers that need an account, with that of one caller. */
@@ -207,7 +207,7 @@ export class Accounts implements OnApplicationBootstrap {
   }
 
   private async exchange(server: AccountServer, user: string, subject: TokenText): Promise<Grant> {
-    // Who registers tools must not collect the tokens of their callers: each is sent to its own issuer alone.
+    // A token is sent to its own issuer only, so that authors of tools cannot collect the tokens of callers.
     const { origin } = new URL(user);
     if (URL.parse(server.env['OAUTH_EXCHANGE_URL'] ?? '')?.origin !== origin)
       throw new SignInNeeded(`Access tokens of ${origin} are exchanged at no other OAUTH_EXCHANGE_URL`);

@@ -123,8 +123,8 @@ const maxTokens = 10_000;
 export class ProcessAccounts extends ServerAccounts {
   /** Tokens with which calls were admitted last. */
   private readonly tokens = new LRUCache<string, string>({ max: maxTokens });
-  /** Tokens that took the place of a refused one: a server that refuses these, too, has another reason. */
-  private readonly second = new LRUCache<string, string>({ max: maxTokens });
+  /** Tokens that replaced a refused one. A server that also refuses these has another reason. */
+  private readonly replacements = new LRUCache<string, string>({ max: maxTokens });
 
   override tokenOf(user: string): string {
     const token = this.tokens.get(user);
@@ -153,7 +153,7 @@ export class ProcessAccounts extends ServerAccounts {
   /** Only the words of a failure tell that its token was refused: without another one to try, they end no account. */
   private async renewOnce(user: string): Promise<void> {
     const { accessToken, refreshToken } = await this.accounts.grant(this.server, user);
-    if (refreshToken === undefined || this.second.get(user) === accessToken) return;
-    this.second.set(user, (await this.accounts.renewed(this.server, user, accessToken)).accessToken);
+    if (refreshToken === undefined || this.replacements.get(user) === accessToken) return;
+    this.replacements.set(user, (await this.accounts.renewed(this.server, user, accessToken)).accessToken);
   }
 }

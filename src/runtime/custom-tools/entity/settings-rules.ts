@@ -55,8 +55,8 @@ function checkCredentials(tool: CustomTool): void {
   if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization'))
     throw wrong('/headers/Authorization', `must be left out with credentials "${credentials}"`);
   const exchanges = Object.hasOwn(env, 'OAUTH_EXCHANGE_URL');
-  if (exchanges && credentials === 'shared')
-    throw wrong('/env', 'must hold OAUTH_EXCHANGE_URL only with credentials "user"');
+  if (exchanges && (url === null || credentials === 'shared'))
+    throw wrong('/env', 'must hold OAUTH_EXCHANGE_URL only with url and credentials "user"');
   const needed = {
     shared: ['OAUTH_CLIENT_ID', 'OAUTH_CLIENT_SECRET'],
     user: exchanges ? ['OAUTH_CLIENT_ID'] : [],

@@ -29,7 +29,7 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
   });
 }
 
-/** What of the executable's own input schema is left out or read otherwise, with the place, or why it would be refused. */
+/** Warnings about the executable's input schema: the places that are left out or read otherwise, or why it would be refused. */
 export async function schemaFaults(
   schemas: InputSchemas,
   { protocol }: CustomTool,

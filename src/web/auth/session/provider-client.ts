@@ -13,7 +13,7 @@ import type { TokenIssuer } from '../tokens/token-issuer.js';
 
 /** A provider's answer about a person. */
 export interface ProviderTokens {
-  /** Of the ID token. */
+  /** Claims of the ID token. */
   readonly claims: Claims;
   readonly idToken: string;
   readonly refreshToken?: string;
@@ -24,7 +24,7 @@ export interface ProviderTokens {
 /** A person whom an OpenID provider vouches for. */
 export interface SignedIn extends ProviderTokens {
   readonly issuer: string;
-  /** Of the sign-in, which is taken once. */
+  /** State of the sign-in, which is accepted once. */
   readonly state: string;
 }
 
