@@ -338,6 +338,17 @@ describe('how a tool is doing now', () => {
     expect(await nowOf('orders')).toMatchObject({ recoveringSince, callsSince: 18, failuresSince: 0 });
   });
 
+  it('counts no failure of the outage in the minute in which it ended', async () => {
+    await record('orders', 20, { ...failure, recordedAt: inMinute(9) });
+    const end = inMinute(8);
+    await record('orders', 1, { ...failure, recordedAt: end });
+    await record('orders', 30, { recordedAt: new Date(end.getTime() + 1) });
+    const recovered = { recoveringSince: end.toISOString(), callsSince: 30, failuresSince: 0 };
+    expect(await nowOf('orders')).toMatchObject(recovered);
+    await record('orders', 1, { ...failure, recordedAt: inMinute(5) });
+    expect(await nowOf('orders')).toMatchObject({ callsSince: 32, failuresSince: 2 });
+  });
+
   it('leaves a steady share of failures at its threshold to the grade', async () => {
     for (const [back, failures] of [1, 3, 2, 1, 4, 2, 1, 3, 2].entries()) {
       await record('weather', failures, { ...failure, recordedAt: inMinute(back) });

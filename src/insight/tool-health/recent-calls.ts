@@ -134,10 +134,12 @@ function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Cours
   if (!course || !last) return course;
   const { successesAfter } = last;
   const since = last.at.getTime();
-  if (course.state === 'recovering')
-    return since >= course.of.since
-      ? course
-      : { ...course, of: { ...course.of, since, calls: Math.max(course.of.calls, successesAfter) } };
+  if (course.state === 'recovering') {
+    const { since: start, calls, failures } = course.of;
+    // The first minute of a recovery may begin with the end of the outage. Later failures belong to the recovery.
+    if (since >= start + minuteMs) return course;
+    return { ...course, of: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
+  }
   if (!first) return course;
   const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
   const recovery = { since, calls: successesAfter, failures: 0 };
