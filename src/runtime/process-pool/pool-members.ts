@@ -56,6 +56,10 @@ export class PoolMembers implements SlotUser {
     return this.policy.failed;
   }
 
+  get lastStartFailed(): boolean {
+    return this.policy.failedStarts > 0;
+  }
+
   longestIdle(): PoolMember | undefined {
     return this.list.idle()[0];
   }

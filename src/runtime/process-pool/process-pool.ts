@@ -105,6 +105,11 @@ export class ProcessPool {
     return this.members.isFailing;
   }
 
+  /** Whether no process has started since a start failed. */
+  get lastStartFailed(): boolean {
+    return this.members.lastStartFailed;
+  }
+
   stats(): PoolStats {
     return this.members.stats(this.queue.length);
   }

@@ -86,7 +86,7 @@ export class CustomToolWrapper implements Tool {
 
   /** Whether it already runs this row and content, and its processes start. */
   serves(tool: CustomTool, content: RevisionContent): boolean {
-    const starts = 'pool' in this.backend && this.backend.pool.whyUnavailable() === undefined;
+    const starts = 'pool' in this.backend && !this.backend.pool.lastStartFailed;
     return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
   }
 

@@ -212,7 +212,7 @@ export class RunningTools {
     const isSame =
       running?.tool.id === tool.id &&
       'pool' in running.backend &&
-      running.backend.pool.whyUnavailable() === undefined &&
+      !running.backend.pool.lastStartFailed &&
       running.running.processHash === processHashOf(content);
     return isSame ? running.backend : undefined;
   }
