@@ -110,6 +110,11 @@ export class ProcessPool {
     return this.members.lastStartFailed;
   }
 
+  /** Start of the idle time of its longest idle process (`performance.now()`); Infinity if none is idle. */
+  get idleSince(): number {
+    return this.members.idleSince;
+  }
+
   stats(): PoolStats {
     return this.members.stats(this.queue.length);
   }

@@ -98,7 +98,7 @@ export class ProjectPools {
 
   /**
    * @param owner if each has processes of its own
-   * @throws PoolFailure `queue_full` if too many projects use the tool, `shutting_down`
+   * @throws PoolFailure `queue_full` if too many projects or users have calls at once, `shutting_down`
    */
   of(project: string, owner?: Owner): ProcessPool {
     if (project === 'default' && !owner) return this.ofDefault;
@@ -138,7 +138,7 @@ export class ProjectPools {
 
   private open(project: string, owner?: Owner): ProcessPool {
     if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
-    if (this.pools.size >= this.max) for (const each of this.pools.keys()) this.endIfUnused(each);
+    if (this.pools.size >= this.max) this.makeRoom();
     if (this.pools.size >= this.max) {
       const why = `${this.max} projects or users use the tool already (CUSTOM_TOOLS_MAX_PROCESSES)`;
       throw new PoolFailure('queue_full', why);
@@ -155,9 +155,22 @@ export class ProjectPools {
 
   private endIfUnused(project: string): void {
     const pool = this.pools.get(project);
-    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = pool?.stats() ?? {};
-    if (pool && starting + idle + busy + waiting === 0) this.remove(project, pool);
+    if (pool && unusedSince(pool) === 0) this.remove(project, pool);
   }
+
+  /** Ends the pool that has been idle for the longest time, so that one caller cannot hold them all. */
+  private makeRoom(): void {
+    const unused = [...this.pools].filter(([, pool]) => unusedSince(pool) < Infinity);
+    const [longest] = unused.sort(([, a], [, b]) => unusedSince(a) - unusedSince(b));
+    if (longest) this.remove(...longest);
+  }
+}
+
+/** Start of a pool's idle time (`performance.now()`): 0 if it has no process, Infinity if it is busy. */
+function unusedSince(pool: ProcessPool): number {
+  const { starting, idle, busy, waiting } = pool.stats();
+  if (starting + busy + waiting > 0) return Infinity;
+  return idle === 0 ? 0 : pool.idleSince;
 }
 
 /** Subjects of access tokens and names of projects may hold any separator. */
