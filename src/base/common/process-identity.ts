@@ -42,10 +42,7 @@ export function isEnding(pid: number): boolean {
   }
 }
 
-/**
- * The command line of a process; empty if it has ended.
- * @throws Error if that cannot be determined
- */
+/** The command line of a process; empty if it has ended. @throws Error if that cannot be determined */
 export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
 }

@@ -16,10 +16,7 @@ export class KeyRing {
   private readonly keys: SecretKey[];
   private fileRead = false;
 
-  /**
-   * @param given 32 bytes each
-   * @throws KeyFileError if there is a key file that holds no key
-   */
+  /** @param given 32 bytes each @throws KeyFileError if there is a key file that holds no key */
   constructor(
     given: readonly Buffer[],
     private readonly keyFile: string,
@@ -28,10 +25,7 @@ export class KeyRing {
     this.readFile();
   }
 
-  /**
-   * The key that encrypts.
-   * @throws KeyFileError if there is no key and none can be stored
-   */
+  /** The key that encrypts. @throws KeyFileError if there is no key and none can be stored */
   primary(): SecretKey {
     if (this.keys.length === 0) this.makeFile();
     return this.keys[0] as SecretKey;

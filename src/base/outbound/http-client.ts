@@ -69,10 +69,7 @@ export class HttpClient {
     }
   }
 
-  /**
-   * Sends a request whose answer is not read.
-   * @throws UpstreamFailure
-   */
+  /** Sends a request whose answer is not read. @throws UpstreamFailure */
   tell(request: HttpRequest): Promise<void> {
     return this.within(request, undefined, async (signal) => drop(await this.answered(request, signal)));
   }

@@ -174,8 +174,8 @@ const replayTimeoutMs = 5_000;
 
 /** The pasts of circuits from before the start, out of the database. */
 @Injectable()
-export class CircuitPasts {
-  private readonly logger = new Logger(CircuitPasts.name);
+export class CircuitHistories {
+  private readonly logger = new Logger(CircuitHistories.name);
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -183,10 +183,7 @@ export class CircuitPasts {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  /**
-   * The pasts of all tools, with the samples since a time.
-   * @throws the database's error
-   */
+  /** The pasts of all tools, with the samples since a time. @throws the database's error */
   async read(since: Date): Promise<Map<string, CircuitPast>> {
     await this.lastJournal();
     const [samples, transitions] = await Promise.all([
@@ -203,10 +200,7 @@ export class CircuitPasts {
     );
   }
 
-  /**
-   * One tool's samples between two times, both milliseconds since the epoch.
-   * @throws the database's error
-   */
+  /** One tool's samples between two times, both milliseconds since the epoch. @throws the database's error */
   async samplesOf(tool: string, since: number, until: number): Promise<CircuitPast['samples']> {
     const read = await this.metrics.getFaultSamplesOf(tool, new Date(since), maxSamples);
     return read.map(sampleOf).filter(({ at }) => at <= until);

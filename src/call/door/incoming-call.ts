@@ -120,10 +120,7 @@ const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<Exec
   ...(requestState !== undefined && { answers: { inputResponses, requestState } }),
 });
 
-/**
- * A call with the context that its request's headers give it.
- * @throws Problem `invalid_request` naming the fields
- */
+/** A call with the context that its request's headers give it. @throws Problem `invalid_request` naming the fields */
 export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
   if (asked.context !== undefined) {
     const errors = context.problemsOf(asked.context);

@@ -12,11 +12,7 @@ import type { ToolFormat } from '../platforms/tool-formats.js';
 
 /** A keeper of tools that cannot be called now, or not as they were. */
 export interface ToolHistory {
-  /**
-   * Runs work with a tool, active or not.
-   * @param revision absent: the current one
-   * @throws Problem `not_found`
-   */
+  /** Runs work with a tool, active or not. @param revision absent: the current one @throws Problem `not_found` */
   withTool<T>(name: string, revision: number | undefined, work: (tool: Tool) => Promise<T>): Promise<T>;
 }
 

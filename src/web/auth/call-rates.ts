@@ -29,10 +29,7 @@ export class CallRates {
     private readonly counters: Counters,
   ) {}
 
-  /**
-   * @returns undefined for a call without a limit
-   * @throws Refusal `rate_limited` for one call too many
-   */
+  /** @returns undefined for a call without a limit @throws Refusal `rate_limited` for one call too many */
   count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> | undefined {
     const limit = this.limitOf(call);
     return limit && this.take(limit);
