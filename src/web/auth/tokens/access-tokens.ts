@@ -10,7 +10,7 @@ import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import { type Principal, type TokenCaller, TokenText } from '../../contract/principal.js';
 import { effectiveScopes, evaluateRules, type Rights, rightsOf } from './access-rules.js';
 import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
-import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
+import { type Claims, maxTokenBytes, textsIn, tokenChecks, type VerifiedToken } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
 
 const maxCached = 10_000;
@@ -162,7 +162,10 @@ export function issuerIn(token: string): string | undefined {
   }
 }
 
-async function verifiedBy(issuers: readonly TokenIssuer[], token: string): Promise<[TokenIssuer, Vouched]> {
+async function verifiedBy(
+  issuers: readonly TokenIssuer[],
+  token: string,
+): Promise<[TokenIssuer, VerifiedToken]> {
   const isJwt = issuerIn(token) !== undefined;
   try {
     for (const issuer of issuers) {

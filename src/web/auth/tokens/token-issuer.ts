@@ -6,7 +6,7 @@ import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
 import { type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
 import { HttpClient, type HttpRequest } from '../../../base/outbound/http-client.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import type { Claims, Vouched } from './token-checks.js';
+import type { Claims, VerifiedToken } from './token-checks.js';
 
 /** Accepted signature algorithms: all asymmetric ones. */
 const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
@@ -50,7 +50,7 @@ export class TokenIssuer {
   ) {}
 
   /** Verifies a token's signature. @throws an error of jose if it is invalid; UpstreamFailure without the issuer's keys */
-  async verify(token: string): Promise<Vouched> {
+  async verify(token: string): Promise<VerifiedToken> {
     const { compactVerify, errors } = await import('jose');
     const keys = await this.keys.get();
     // The refresh of old keys runs in the background.
@@ -65,7 +65,7 @@ export class TokenIssuer {
   }
 
   /** Asks the issuer about a token (RFC 7662). @returns undefined if it does not know it @throws UpstreamFailure */
-  async introspect(token: string): Promise<Vouched | undefined> {
+  async introspect(token: string): Promise<VerifiedToken | undefined> {
     const { introspection, issuer } = this.settings;
     if (!introspection) return undefined;
     if (this.asking >= maxAsking)
