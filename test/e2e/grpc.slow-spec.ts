@@ -2,7 +2,7 @@ import { type Client, credentials, loadPackageDefinition, Metadata, status } fro
 import { loadSync } from '@grpc/proto-loader';
 import { service as healthService } from 'grpc-health-check';
 import { join } from 'node:path';
-import { CircuitPasts } from '../../src/call/circuits/circuit-transitions.repository.js';
+import { CircuitHistories } from '../../src/call/circuits/circuit-transitions.repository.js';
 import { Lifecycle } from '../../src/base/common/lifecycle.js';
 import { GrpcServer } from '../../src/edge/grpc/grpc.module.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
@@ -206,7 +206,7 @@ describe('RecordExecution', () => {
       errors: 8,
     });
     const hourAgo = new Date(Date.now() - 3_600_000);
-    const pasts = await tk.app.get(CircuitPasts, { strict: false }).read(hourAgo);
+    const pasts = await tk.app.get(CircuitHistories, { strict: false }).read(hourAgo);
     expect(pasts.get('broken')?.samples ?? []).toEqual([]);
     const counts = await tk.app
       .get(ToolMetricsRepository, { strict: false })

@@ -877,7 +877,7 @@ describe('circuits', () => {
       ['open', null],
     ]);
     expect(await transitions.newest('calm', 10)).toHaveLength(1);
-    expect((await transitions.pasts()).get('held')).toMatchObject({
+    expect((await transitions.histories()).get('held')).toMatchObject({
       last: { to: 'open', openings: 4 },
       held: { by: 'alice', reason: 'long ago' },
     });

@@ -1,9 +1,9 @@
 import { Problem } from './errors.js';
 
-/** Slots that callers share: one caller holds at most so many at a time, and all together hold at most so many. */
+/** Slots that callers share, with a limit per caller and one for all. */
 export class CallerSlots {
   private readonly held = new Map<string, number>();
-  /** Slots that all callers hold. */
+  /** Number of slots that are taken. */
   taken = 0;
 
   constructor(
@@ -13,7 +13,7 @@ export class CallerSlots {
 
   /**
    * @param caller a key, or an address without one
-   * @returns gives them back, once; undefined: the caller, or all of them, would hold too many
+   * @returns a function that releases the slots once; undefined if a limit would be exceeded
    */
   take(caller: string, slots = 1): (() => void) | undefined {
     const own = (this.held.get(caller) ?? 0) + slots;
@@ -31,7 +31,7 @@ export class CallerSlots {
     };
   }
 
-  /** @param what what is limited, in the plural @throws Problem `rate_limited` that names the limit */
+  /** Takes one slot. @param what the limited things, in the plural @throws Problem `rate_limited` that names the limit */
   claim(caller: string, what: string, retryAfterMs = 5_000): () => void {
     const release = this.take(caller);
     if (release) return release;

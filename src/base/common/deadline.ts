@@ -1,17 +1,17 @@
 import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
 
-/** Steps of the system's clock (an operator's, NTP's) neither end a call nor keep it alive. */
+/** A monotonic clock, so that changes of the system's clock do not affect calls. */
 const steadyClock: Clock = { now: () => performance.now() };
 
 /** A point in time by which a call must have ended; queue wait and process start count against it. */
 export class Deadline {
-  /** The time that is left while it stands still; negative: it runs. */
+  /** Time left while the deadline is paused; negative while it runs. */
   private restMs = -1;
 
   private constructor(
     private at: number,
-    /** The time that was granted at the beginning, in milliseconds. */
+    /** Total time of the call, in milliseconds. */
     readonly totalMs: number,
     private readonly clock: Clock,
   ) {}
@@ -33,12 +33,12 @@ export class Deadline {
     return this.restMs >= 0;
   }
 
-  /** Stands still, while a person is asked. */
+  /** Pauses the deadline while a person is asked. */
   stop(): void {
     this.restMs = this.remainingMs();
   }
 
-  /** Runs again. @param leftMs less than was left before, if a person took too long */
+  /** Continues after a pause. @param leftMs new time left; less than before if a person took too long */
   goOn(leftMs = this.restMs): void {
     this.at = this.clock.now() + leftMs;
     this.restMs = -1;

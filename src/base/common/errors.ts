@@ -6,7 +6,7 @@ export interface ErrorEntry {
   readonly title: string;
 }
 
-/** Every error code there is. docs/agents/errors.md lists the same rows; a test compares them. */
+/** All error codes. docs/agents/errors.md has the same rows; a test compares them. */
 export const errorTable = {
   tool_not_found: { http: 404, jsonRpc: -32601, title: 'No such tool, or it is disabled' },
   invalid_input: { http: 422, jsonRpc: -32602, title: "The input breaks the tool's schema" },
@@ -55,7 +55,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** Codes of calls that ran and failed; only outcomes have them, never problems. */
+/** Codes of calls that ran and failed. Only outcomes have them, not problems. */
 export type OutcomeCode = {
   [C in ErrorCode]: (typeof errorTable)[C]['http'] extends 200 ? C : never;
 }[ErrorCode];
@@ -99,13 +99,13 @@ export class Problem extends Error {
   }
 }
 
-/** @returns Problem `invalid_request` with a sentence that names every wrong field */
+/** The Problem `invalid_request` with a sentence that names all invalid fields. */
 export function invalidRequest(...errors: readonly FieldProblem[]): Problem {
   const named = errors.map(({ pointer, detail }) => `${pointer.slice(1) || 'The body'} ${detail}`);
   return new Problem('invalid_request', named.join('; '), { errors });
 }
 
-/** A call that was not run. The door gives its slot and its budget unit back. */
+/** A call that was not run. The door releases its slot and returns its budget. */
 export class Refusal extends Problem {
   override readonly name = 'Refusal';
 }
@@ -115,7 +115,7 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
 
-/** SQLSTATEs of a lost or refused connection, a full or stopped server, a timeout, no such user or database; network codes. */
+/** SQLSTATEs of lost or refused connections, full or stopped servers, timeouts and wrong credentials; network codes. */
 const awayCodes = /^(08...|28...|53...|57P0.|57014|25P03|3D000|E[A-Z_]+)$/;
 /** Messages of the driver, which have no code, and of TypeORM if the connection breaks within a transaction. */
 const awayMessages = /connection.*(timeout|terminated|error)|timeout|not queryable/i;

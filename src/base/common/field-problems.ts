@@ -7,7 +7,7 @@ const maxListLength = 500;
 /** Max problems in one answer: a large request can have 100,000. */
 export const maxProblems = 20;
 
-/** The error of Ajv in the words of an answer; the sentence follows the field's name. */
+/** An error of Ajv as a problem of a field. Its sentence follows the field's name. */
 export function asFieldProblem(error: ErrorObject): FieldProblem {
   const named = error.params as { missingProperty?: string; additionalProperty?: string } | undefined;
   const property = named?.missingProperty ?? named?.additionalProperty;
@@ -28,7 +28,7 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
 const kindOf = (data: unknown): string =>
   Array.isArray(data) ? 'an array' : typeof data === 'object' ? 'an object' : `a ${typeof data}`;
 
-/** The usual pattern for text that is not blank. */
+/** Pattern of text that is not blank. */
 const notBlank = '\\S';
 const words: Readonly<Record<string, string>> = {
   minimum: 'must be at least #',
@@ -45,7 +45,7 @@ const words: Readonly<Record<string, string>> = {
   enum: 'must be equal to one of the allowed values: #',
 };
 
-/** The rule of a schema's keyword; undefined for keywords that Ajv explains well. */
+/** A keyword's rule as a sentence; undefined for keywords that Ajv explains well. */
 export function inWords(keyword: string, limit: unknown): string | undefined {
   if (keyword === 'minLength' && limit === 1) return 'must not be empty';
   if (keyword === 'pattern' && limit === notBlank) return 'must not be blank';

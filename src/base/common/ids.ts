@@ -26,17 +26,17 @@ export function idOf(text: string): string {
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Whether the database takes it for an id: it fails at other texts. */
+/** Whether PostgreSQL accepts a text as a UUID. */
 export const isUuid = (text: string): boolean => uuid.test(text);
 
-/** When an id of `newId` was made, milliseconds since the epoch; undefined for ids of other kinds. */
+/** Time at which `newId` made an id, in milliseconds since the epoch; undefined for other ids. */
 export function timeOfId(id: string): number | undefined {
   return id.charAt(14) === '7' ? parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : undefined;
 }
 
 const requestIdPattern = /^[\w.:@/+=-]{1,128}$/;
 
-/** @returns the caller's request id where it is safe to log and to echo, else a new one */
+/** The caller's request id if it is safe to log and to echo, or else a new one. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && requestIdPattern.test(given) ? given : newId();

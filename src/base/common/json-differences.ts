@@ -2,7 +2,7 @@ import { canonicalJson } from './canonical-json.js';
 import { escapePointer } from './field-problems.js';
 import type { JsonObject } from './json.js';
 
-/** One place where two JSON values differ; a side that has nothing there lacks its member. */
+/** A difference between two JSON values. `before` or `after` is absent if that value has no such member. */
 export interface JsonDifference {
   /** JSON pointer into both values. */
   readonly path: string;
@@ -10,12 +10,12 @@ export interface JsonDifference {
   readonly after?: unknown;
 }
 
-/** Maximum characters of all pointers together: long names above many differences would multiply in an answer. */
+/** Max characters of all pointers together, because long names of parents are repeated in each. */
 const maxPointers = 1_048_576;
 
 /**
- * The places where two JSON values differ, as deep as they have members. A value whose differences take more than 1 MiB
- * to name is one difference.
+ * The differences between two JSON values, at any depth. A value whose differences have pointers of more than 1 MiB counts as
+ * one difference.
  * @param membersOf undefined for a value that is compared as a whole
  * @param path pointer of the two values
  */
@@ -51,11 +51,11 @@ export const differenceAt = (path: string, before: unknown, after: unknown): Jso
   ...(after !== undefined && { after }),
 });
 
-/** JSON has no `undefined`: there it would be `null`. */
+/** Whether two JSON values are equal; undefined is not equal to null. */
 const isSame = (a: unknown, b: unknown): boolean =>
   (a === undefined) === (b === undefined) && canonicalJson(a) === canonicalJson(b);
 
-/** Own members only: every object inherits a `constructor`. */
+/** An own member of a value, not an inherited one such as `constructor`. */
 const memberIn = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as JsonObject)[name]

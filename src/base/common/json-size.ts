@@ -8,10 +8,10 @@ const maxNames = 10_000;
 /** A member takes at least five bytes, so shorter texts are within all limits of callers. */
 export const alwaysFits = 5 * maxNames;
 
-/** @returns the limit that a caller's JSON text exceeds, as text */
+/** The limit that a caller's JSON text exceeds, as text; undefined if none. */
 export const excessOfCaller = (text: string): string | undefined => excessOf(text, ofCallers);
 
-/** V8 enumerates objects with many distinct names slowly; rows with equal names are cheap. */
+/** The exceeded limit of distinct names. V8 enumerates objects with many distinct names slowly. */
 export function excessOfNames(json: unknown): string | undefined {
   const names = new Set<string>();
   const open: object[] = typeof json === 'object' && json !== null ? [json] : [];

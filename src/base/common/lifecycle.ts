@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 
 export type LifecycleState = 'starting' | 'ready' | 'leaving' | 'draining';
 
-/** The state of the server between its start and its end; it only moves forward. */
+/** The state of the server, which only moves forward. */
 @Injectable()
 export class Lifecycle {
   private current: LifecycleState = 'starting';
-  /** HTTP requests between their arrival and the end of their answer. */
+  /** Running HTTP requests, until the end of their answer. */
   readonly requests = new InFlight();
-  /** Executions from the record of their start to that of their end. */
+  /** Running executions, from the record of their start to that of their end. */
   readonly executions = new InFlight();
   private readonly drainStart = new AbortController();
 
@@ -27,7 +27,7 @@ export class Lifecycle {
     if (refuses) this.drainStart.abort();
   }
 
-  /** Aborts when the drain begins: answers that would go on without end are ended then. */
+  /** Aborts when the drain begins, so that endless answers end. */
   get draining(): AbortSignal {
     return this.drainStart.signal;
   }
@@ -40,7 +40,7 @@ export class Lifecycle {
 /** Counts running work and notifies when none is left. */
 export class InFlight {
   private current = 0;
-  /** All that have begun so far. */
+  /** Number of pieces of work that have begun so far. */
   begun = 0;
   private onIdle: (() => void) | undefined;
 
@@ -68,7 +68,7 @@ export class InFlight {
     }
   }
 
-  /** Resolves when nothing is in flight, or when the time is up. */
+  /** Resolves when no work is running, or at the timeout. */
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);

@@ -14,7 +14,7 @@ const signOfLifeMs = 1_000;
 const lookEveryMs = 50;
 
 /**
- * A lock between processes, also of several containers: a folder that its owner touches as long as it lives.
+ * A lock between processes, also of several containers: a folder that its owner touches while it lives.
  * @param timeoutMs if shorter than `takeOverMs`, the lock of a dead process is not taken over
  * @param onLost called if another process took over the lock, because this one seemed dead
  * @throws LockHeld if another process holds it for longer than `timeoutMs`; the system error if it cannot be written
@@ -34,7 +34,7 @@ export async function acquireLock(
         update: signOfLifeMs,
         onCompromised: onLost,
       });
-      // Ignores a lock that was lost before, or a folder that cannot be removed and will count as a dead owner's.
+      // A lost lock is ignored. A folder that cannot be removed will count as that of a dead owner.
       return () => release().catch(() => undefined);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ELOCKED') throw error;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** `<pid>-<start time>`: the pid alone may be given to another process later, the pair never. */
+/** `<pid>-<start time>`. A pid alone may be reused by another process, the pair cannot. */
 export type ProcessIdentity = string;
 
 const [stateField, flagsField, startTimeField] = [0, 6, 19];
@@ -42,15 +42,12 @@ export function isEnding(pid: number): boolean {
   }
 }
 
-/**
- * The command line of a process; empty if it has ended.
- * @throws Error if that cannot be determined
- */
+/** The command line of a process; empty if it has ended. @throws Error if that cannot be determined */
 export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
 }
 
-/** The fields of `stat` from the state on. The name before it is in brackets and may itself hold brackets and spaces. */
+/** The fields of `stat` from the state on. The name before it is in brackets and may contain brackets and spaces. */
 export function statOf(pid: number): string[] {
   const stat = readProc(pid, 'stat');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

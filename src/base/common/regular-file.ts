@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
-/** A path leads to a pipe, a device or a folder: there is no whole content to read. */
+/** Thrown if a path is a pipe, a device or a folder. */
 export class NotRegularFile extends Error {
   override readonly name = 'NotRegularFile';
 }
@@ -42,5 +42,5 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<s
   }
 }
 
-/** Undefined if there is nothing at a path, or it cannot be looked at. */
+/** The stats of a path; undefined if there is nothing, or it is not accessible. */
 export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined);

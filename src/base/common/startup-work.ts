@@ -4,17 +4,17 @@ export type StartupState = 'running' | 'done' | 'failed';
 
 /**
  * The work that modules start in the background while the server already listens (tool processes, imports).
- * `/startupz` waits until all of it has settled; a failed part is shown, but does not hold the server back: the rest
- * can serve.
+ * `/startupz` waits until all of it has settled. A failed part is shown but does not block the server, because the others can
+ * serve.
  */
 export class StartupWork {
   private readonly logger = new Logger(StartupWork.name);
   private readonly parts = new Map<string, StartupState>();
   private readonly pending = new Set<Promise<void>>();
-  /** Progress of work that may go on after the start; set by the room that does it. */
+  /** Progress of work that may continue after the start. Set by its module. */
   progress: (() => string) | undefined;
 
-  /** The promise may reject: its error is logged, and the part shown as failed. */
+  /** Registers a part. If its promise rejects, the error is logged and the part is shown as failed. */
   register(name: string, work: Promise<unknown>): void {
     this.parts.set(name, 'running');
     const settled = work
@@ -38,7 +38,7 @@ export class StartupWork {
     return Object.fromEntries(this.parts);
   }
 
-  /** Resolves when everything registered so far, and by it, has settled. */
+  /** Resolves when all parts have settled, including those that other parts register. */
   async settled(): Promise<void> {
     while (this.pending.size > 0) await Promise.all(this.pending);
   }

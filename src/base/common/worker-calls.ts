@@ -4,23 +4,24 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type BackOff, backOff } from './back-off.js';
 
+/** Options of a worker. `News` are messages that it sends without being asked. */
 export interface WorkerCallsOptions<News> {
   /** Shown as the thread's name and in error messages. */
   readonly name: string;
   readonly workerData?: unknown;
-  /** The most memory that the script may take, in MB. With it the thread stands in a process of its own. */
+  /** Max heap of the script, in MB. If set, the worker is a process of its own. */
   readonly heapMb?: number;
-  /** The most memory of that process, with what its script keeps outside of the heap (buffers), in MB. */
+  /** Max memory of that process, in MB, including buffers outside the heap. */
   readonly processMb?: number;
   /** Heap limits of the thread, so that V8 collects its garbage in time; ignored with `heapMb`. */
   readonly resourceLimits?: ResourceLimits;
-  /** How long a call may take, in CPU time for a process, the worker's start included; no limit without it. */
+  /** Max duration of a call with the worker's start; for a process in CPU time. Absent: no limit. */
   readonly timeLimitMs?: number;
-  /** Keeps a worker running from the beginning, replaced when it dies; absent: the next call starts one. */
+  /** Keeps a worker running from the beginning and restarts it when it dies. Absent: the next call starts one. */
   readonly restart?: BackOff;
   /** Receives the worker's messages that answer no call. */
   onNews?(news: News): void;
-  /** The worker died, or was ended because a call took too long. */
+  /** Called when the worker died, or was ended because a call took too long. */
   onDeath?(cause: Error, restartInMs?: number): void;
 }
 
@@ -57,12 +58,12 @@ interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The longest a call takes, in its time limits: a busy machine may not give a process its time at once. */
-const longest = 4;
-/** Linux shows times of processes in hundredths of a second. */
+/** Max duration of a call on the clock, in time limits: on a busy machine a process gets its CPU time later. */
+const maxLimits = 4;
+/** Linux counts the CPU time of processes in hundredths of a second. */
 const msPerTick = 10;
 
-/** Calls to one worker thread, which the end of the process does not wait for. The script uses `answerCalls`. */
+/** Calls to one worker, which does not keep the process alive. The script uses `answerCalls`. */
 export class WorkerCalls<Request, Answer, News = never, Message = never> {
   private worker: Worker | WorkerProcess | undefined;
   private restarting: NodeJS.Timeout | undefined;
@@ -79,9 +80,8 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   /**
-   * A call that comes while the worker is being replaced waits for the next one.
-   * @throws Error what the worker throws; WorkerEnded when it ends first: a call that takes too long ends the others,
-   * too
+   * Calls the worker. While the worker is being replaced, the call waits for the next one.
+   * @throws the worker's error; WorkerEnded if the worker ends first. A call that takes too long ends all calls.
    */
   call(request: Request, timeLimitMs = this.options.timeLimitMs): Promise<Answer> {
     const call = ++this.lastCall;
@@ -96,13 +96,13 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   private limit(call: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
     const { worker } = this;
     const before = spentMs(worker);
-    const latest = performance.now() + longest * timeLimitMs;
-    const late = (): void => {
+    const latest = performance.now() + maxLimits * timeLimitMs;
+    const check = (): void => {
       const leftMs = timeLimitMs - (spentMs(worker) - before);
-      if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(late, leftMs).unref();
+      if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(check, leftMs).unref();
       else this.endLate(call, timeLimitMs);
     };
-    waiting.timer = setTimeout(late, timeLimitMs).unref();
+    waiting.timer = setTimeout(check, timeLimitMs).unref();
   }
 
   /** Sends a message without an answer. It is lost while the worker is being replaced. */
@@ -110,7 +110,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     this.worker?.postMessage({ message });
   }
 
-  /** Ends the worker, wherever it is. A later call starts another one. */
+  /** Ends the worker, even during a call. A later call starts another one. */
   async stop(): Promise<void> {
     const { worker } = this;
     this.forget(new WorkerEnded('stopped', `The ${this.options.name} thread was stopped`));
@@ -141,7 +141,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     for (const [call, { request }] of this.waiting) worker.postMessage({ call, request });
   }
 
-  /** Replaces a worker whose message cannot be read: it must not end the server. */
+  /** Handles a message. A worker whose message cannot be read is replaced, so that it does not end the server. */
   private received(worker: Worker | WorkerProcess, reply: FromWorker<Answer, News>): void {
     if (this.worker !== worker) return;
     try {
@@ -199,8 +199,8 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
 }
 
 /**
- * Answers calls in a worker, each as it comes; calls that take their time overlap. The caller gets the errors that
- * `answer` throws.
+ * Answers calls in a worker. Each begins at once, so asynchronous ones overlap. The caller gets the errors that `answer`
+ * throws.
  */
 export function answerCalls<Request, Answer, Message = never>(
   answer: (request: Request) => Answer | Promise<Answer>,
@@ -226,10 +226,10 @@ function post(reply: FromWorker<unknown, unknown>): void {
   parentPort?.postMessage(reply);
 }
 
-/** Node's own code for a thread that needs more memory than it may have. */
+/** Node's error code for a thread that exceeds its memory limit. */
 export const outOfMemoryCode = 'ERR_WORKER_OUT_OF_MEMORY';
 
-/** The exit code of a process that has grown too large; none of Node's own. */
+/** Exit code of a worker process that exceeds its memory limit; Node does not use it. */
 export const tooLargeExit = 97;
 
 /** The script that a worker's host starts, and its limits. */
@@ -243,22 +243,23 @@ export interface HostedWorker {
 }
 
 /**
- * The server's own flags for new objects and malloc are made for the event loop: here memory is to be given back. The
- * compiler Maglev takes gigabytes beside the heap for one very long function, such as the validator of a long schema.
+ * Node flags of a worker process. The server's own ones suit the event loop; a worker shall give memory back. The compiler
+ * Maglev takes gigabytes beside the heap for one very long function, such as the validator of a long schema.
  */
 const flags = ['--min-semi-space-size=1', '--max-semi-space-size=8', '--no-maglev'];
+/** Environment of a worker process: it needs none of the server's secrets. */
 const variables = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 /**
- * A `Worker` in a process of its own, with the same events and methods. V8 ends the whole process when one step of a
- * script overruns its heap by more than a little: a thread would take the server along.
+ * A `Worker` in a process of its own, with the same events and methods. If a script exceeds its heap by much in one step,
+ * V8 ends the whole process; with a thread that would be the server.
  */
 export class WorkerProcess extends EventEmitter {
   private readonly host: ChildProcess;
 
   /**
-   * @param heapMb of the script; the process takes some 50 MB beside it
-   * @param processMb of all of it, where the script may fill buffers, which are not on the heap
+   * @param heapMb heap limit of the script; the process takes some 50 MB more
+   * @param processMb limit of the whole process, for scripts that may fill buffers, which are not on the heap
    */
   constructor(
     script: URL,
@@ -271,7 +272,6 @@ export class WorkerProcess extends EventEmitter {
     super();
     this.host = fork(new URL('./worker-host.js', import.meta.url), [], {
       execArgv: [...process.execArgv, ...flags],
-      // It has no business with the server's secrets.
       env: variables,
       serialization: 'advanced',
       stdio: 'ignore',
@@ -301,7 +301,7 @@ export class WorkerProcess extends EventEmitter {
     if (this.host.connected) this.host.send(message as object);
   }
 
-  /** The end of this process does not wait for it: it ends when its owner is gone. */
+  /** Lets this process end without waiting for the worker, which then ends, too. */
   unref(): void {
     this.host.unref();
     this.host.channel?.unref();
@@ -315,7 +315,7 @@ export class WorkerProcess extends EventEmitter {
   }
 }
 
-/** CPU time of a worker in a process of its own; Infinity where it is not known. */
+/** CPU time of a worker process; Infinity if it is not known. */
 function spentMs(worker: Worker | WorkerProcess | undefined): number {
   if (!(worker instanceof WorkerProcess)) return Infinity;
   try {

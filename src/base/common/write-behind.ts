@@ -10,20 +10,20 @@ import { messageOf } from './message-of.js';
 import type { TypedEvents } from './typed-events.js';
 
 const batchSize = 500;
-/** Maximum rows that wait; then the oldest are dropped. */
+/** Max rows that wait. Further ones drop the oldest. */
 const maxPending = 10_000;
 const retryMs = 5_000;
 
 /** The storage of the rows. */
 export interface Keeping<Row> {
-  /** Inserts rows in their order; a batch may come again. */
+  /** Inserts rows in their order. A batch may be repeated. */
   insert(rows: readonly Row[]): Promise<void>;
   deleteOlder(before: Date): Promise<unknown>;
 }
 
 /**
- * Writes down what happens, in the background and in its order, and forgets it when it is old; while the database is away
- * it waits.
+ * Stores events in the background, in their order, and deletes old ones. While the database is unavailable, they wait in
+ * memory.
  */
 export abstract class WriteBehind<Row>
   implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
@@ -37,8 +37,8 @@ export abstract class WriteBehind<Row>
   private unsubscribe: (() => void) | undefined;
 
   /**
-   * @param what it is, for the log, such as "circuit history"
-   * @param delayMs from an event to its writing: a row that is emitted again meanwhile is written once
+   * @param what name for the log, such as "circuit history"
+   * @param delayMs delay of a write; a row that is emitted again in this time is written once
    */
   constructor(
     private readonly what: string,
@@ -61,14 +61,14 @@ export abstract class WriteBehind<Row>
     this.cleaner.start(0);
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining rows. */
   async onApplicationShutdown(): Promise<void> {
     this.unsubscribe?.();
     await Promise.all([this.writer.stop(), this.cleaner.stop()]);
     await this.flush().catch((error: unknown) => this.logger.error(error, `${this.what} is incomplete`));
   }
 
-  /** Writes what waits, after the write under way; what cannot be written waits on. @throws the database's error */
+  /** Writes all waiting rows after the running write. If that fails, they wait on. @throws the database's error */
   protected flush(): Promise<void> {
     this.writing = this.writing.catch(() => undefined).then(() => this.write());
     return this.writing;
@@ -80,7 +80,7 @@ export abstract class WriteBehind<Row>
     if (this.pending.size > maxPending) {
       const [lost] = this.pending;
       this.pending.delete(lost as Row);
-      // Once: while the database is away each further row loses another.
+      // Logged once, because without the database each further row drops another.
       if (!this.isLosing) this.logger.error(lost, `${this.what} loses its oldest entries`);
       this.isLosing = true;
     }

@@ -11,8 +11,10 @@ export { ConfigurationError };
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toConfig>;
+/** Injection token of the configuration. */
 export const APP_CONFIG = Symbol('AppConfig');
 
+/** Provides the configuration and the keys that encrypt secrets. */
 @Global()
 @Module({})
 export class ConfigModule {
@@ -26,7 +28,7 @@ export class ConfigModule {
 
 /**
  * Parses and validates the environment once.
- * @throws ConfigurationError naming every bad variable and what it must be
+ * @throws ConfigurationError that names all invalid variables and what they must be
  */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
   const problems = missing(variables);
@@ -145,7 +147,7 @@ function toConfig(values: Values<typeof settings>) {
   };
 }
 
-/** @returns absolute folders in which programs may be run; undefined: anywhere */
+/** The absolute folders in which programs may be run; undefined: anywhere. */
 function allowedRoots(
   { commands, customTools }: Pick<Values<typeof settings>, 'commands' | 'customTools'>,
   loopback: boolean,
@@ -158,9 +160,9 @@ function allowedRoots(
 
 /** Off unless an endpoint is configured: OpenTelemetry's default would try to reach a receiver on each host. */
 function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
-  const wanted = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');
+  const kind = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');
   const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
-  return { on: wanted === 'otlp' && !disabled, url: tracesEndpoint ?? `${base}/v1/traces` };
+  return { on: kind === 'otlp' && !disabled, url: tracesEndpoint ?? `${base}/v1/traces` };
 }
 
 /** Reads a host variable that a tool's process may inherit. All others are withheld. */

@@ -3,6 +3,7 @@ import { OutboundRules } from '../outbound/addresses.js';
 import { projectRoot } from '../common/project.js';
 import { folder, kind, type Kind, list, secret, setting, someOf, type Values } from './setting.js';
 
+/** Names of all built-in tools. */
 export const builtinToolNames = [
   'webSearch',
   'fetchPage',
@@ -23,7 +24,7 @@ const toolNames: Kind<ReadonlySet<string>> = {
 export interface SearchProvider {
   readonly provider: 'searxng' | 'brave';
   readonly origin: string;
-  /** The path before the provider's own, without a slash at its end. */
+  /** Base URL before the provider's own path, without a trailing slash. */
   readonly base: string;
   readonly key?: string;
 }
@@ -48,7 +49,7 @@ const searchUrl: Kind<SearchProvider> = kind(
 export interface MailServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte. */
+  /** Whether the connection begins with TLS. */
   readonly secure: boolean;
   readonly auth?: { readonly user: string; readonly pass: string };
   /** The sender's address. */
@@ -80,7 +81,7 @@ const outboundRules: Kind<OutboundRules> = kind(
   (text) => OutboundRules.parse(list.read(text)),
 );
 
-/** The tools that come with the server; docs/tools/built-in-tools.md has more. */
+/** Settings of the built-in tools; see docs/tools/built-in-tools.md. */
 export const builtinTools = {
   builtinTools: {
     enabled: setting('BUILTIN_TOOLS', toolNames, 'readFile,writeFile').means(
@@ -102,12 +103,12 @@ export const builtinTools = {
       'Additional [destinations](tools/built-in-tools.md#outbound-addresses) of built-in tools, of webhooks that callers name, and of [sign-ins](tools/mcp-servers.md#oauth) to MCP servers.',
     ),
     page: {
-      /** Limit for a page, from the name look-up to the last byte. */
+      /** Timeout of a page, from the name look-up to the last byte. */
       timeoutMs: 15_000,
-      /** After decompression. */
+      /** Max size of a page after decompression. */
       maxBytes: 5_242_880,
       maxRedirects: 5,
-      /** Pages that are loaded at a time, and those that may wait. */
+      /** Max pages that are loaded at a time, and max pages that wait. */
       maxConcurrent: 16,
       maxWaiting: 100,
       /** Limits of the process that reads pages. */
@@ -116,7 +117,7 @@ export const builtinTools = {
     },
     webhook: { timeoutMs: 10_000, retries: 2, pauseMs: 500, maxResponseBytes: 65_536 },
     mailLimits: {
-      /** Limit for each answer of the mail server. */
+      /** Timeout of each answer of the mail server. */
       timeoutMs: 20_000,
       maxRecipients: 50,
       maxBytes: 10_485_760,
@@ -130,8 +131,9 @@ export const builtinTools = {
 type BuiltinValues = Values<typeof builtinTools>['builtinTools'];
 
 /**
- * @param others folders that hold something else, by the variables that name them
- * @returns a sentence for each setting that a tool lacks, or that would let tools write where they must not
+ * Checks the settings of built-in tools.
+ * @param others folders of other data, by their variables, to which tools must not write
+ * @returns a sentence for each missing or dangerous setting
  */
 export function builtinProblems(values: BuiltinValues, others: Readonly<Record<string, string>>): string[] {
   const lacking = (

@@ -29,14 +29,14 @@ export function readKeyFile(path: string): string | undefined {
     return text;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A path below a file holds no file either.
+    // ENOTDIR: a path below a file does not exist either.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw new KeyFileError(`The key file ${path} cannot be read, or not be made private (${code})`);
   }
 }
 
 /**
- * Makes a key file, whole or not at all, with its folder; one that another server has just made stays.
+ * Makes a key file and its folder, atomically. A file that another server has just made stays.
  * @throws the error of the file system
  */
 export function makeKeyFile(path: string, text: string): void {

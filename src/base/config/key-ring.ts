@@ -3,23 +3,20 @@ import { KeyFileError, makeKeyFile, readKeyFile } from './key-file.js';
 import { secretKeysIn } from './setting.js';
 
 interface SecretKey {
-  /** Tells keys apart without telling the key. */
+  /** Identifies the key without revealing it. */
   readonly id: string;
   readonly bytes: Buffer;
 }
 
 /**
- * The keys of this server: those of SECRETS_KEY, then those of the key file. The first one encrypts. Where there is
- * none, a key file is made at the first need, so that a server without secrets has no key to lose.
+ * The keys of this server: those of SECRETS_KEY, then those of the key file. The first one encrypts. If there is none, a key
+ * file is made when a key is first needed, so that a server without secrets has no key to lose.
  */
 export class KeyRing {
   private readonly keys: SecretKey[];
   private fileRead = false;
 
-  /**
-   * @param given 32 bytes each
-   * @throws KeyFileError if there is a key file that holds no key
-   */
+  /** @param given 32 bytes each @throws KeyFileError if there is a key file that holds no key */
   constructor(
     given: readonly Buffer[],
     private readonly keyFile: string,
@@ -28,17 +25,14 @@ export class KeyRing {
     this.readFile();
   }
 
-  /**
-   * The key that encrypts.
-   * @throws KeyFileError if there is no key and none can be stored
-   */
+  /** The key that encrypts. @throws KeyFileError if there is no key and none can be stored */
   primary(): SecretKey {
     if (this.keys.length === 0) this.makeFile();
     return this.keys[0] as SecretKey;
   }
 
   find(id: string): SecretKey | undefined {
-    // Another server on the same folder may have made the file meanwhile.
+    // Another server with the same folder may have just made the file.
     if (!this.fileRead && !this.keys.some((key) => key.id === id)) this.readFile();
     return this.keys.find((key) => key.id === id);
   }
@@ -78,7 +72,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const idBytes = 8;
 
-/** Values that clients or other replicas carry for a while, encrypted for one purpose under a key of its own. */
+/** Encrypts values that clients or other replicas carry for a while. Each purpose has its own key. */
 export class SealedValues {
   constructor(
     private readonly keys: KeyRing,
@@ -95,12 +89,12 @@ export class SealedValues {
     return Buffer.concat([key, nonce, ...text, cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** @returns undefined for what was altered, or sealed for another purpose or under a key that is not there any more */
+  /** Decrypts a value; undefined if it was altered, has another purpose, or its key was removed. */
   open(sealed: string): unknown {
     const all = Buffer.from(sealed, 'base64url');
     const id = all.subarray(0, idBytes);
     const key = this.keys.find(id.toString('hex'));
-    // Another text that decodes to the same bytes is an altered one, too.
+    // A different text that decodes to the same bytes counts as altered, too.
     if (!key || all.toString('base64url') !== sealed || all.length < idBytes + nonceBytes + tagBytes)
       return undefined;
     try {

@@ -2,30 +2,30 @@ import { readFileSync } from 'node:fs';
 import { isObject } from '../common/json.js';
 import { type Kind, kind } from './setting.js';
 
-/** Agents sign in through this server with one client of the issuer, which neither registers clients nor takes `resource`. */
+/** Sign-in of agents through this server, with one client at an issuer that cannot register clients or accept `resource`. */
 export interface Facade {
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** Addresses of agents besides loopback addresses, each exactly. */
+  /** Exact redirect URIs of agents besides loopback ones. */
   readonly redirects?: readonly string[];
-  /** Asked of the issuer in place of what the agent asks for. */
+  /** Scope to request from the issuer instead of the agent's. */
   readonly scope?: string;
 }
 
-/** An issuer whose access tokens open this server. */
+/** An issuer whose access tokens this server accepts. */
 export interface OidcIssuer {
-  /** As the claim `iss` has it, byte for byte. */
+  /** The exact value of the claim `iss`. */
   readonly issuer: string;
-  /** A token is for this server if its claim `aud` has one of them. */
+  /** Values of the claim `aud`, of which a token must have one. */
   readonly audiences: readonly string[];
-  /** The address of the issuer's keys; absent: its metadata names it. */
+  /** URL of the issuer's keys. Absent: that of its metadata. */
   readonly jwksUri?: string;
-  /** This server's client at the issuer, which may ask about tokens that are no JWT. */
+  /** This server's client at the issuer, for the introspection of tokens that are no JWT. */
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
   readonly facade?: Facade;
   /** This server's client at the issuer, with which people sign in to the console. */
   readonly console?: ConsoleClient;
-  /** The first access rules, as `PUT /api/v1/access-rules` takes them. */
+  /** Initial access rules, in the form of `PUT /api/v1/access-rules`. */
   readonly rules?: readonly object[];
 }
 
@@ -80,7 +80,7 @@ function isIssuer(entry: unknown): entry is OidcIssuer {
   );
 }
 
-/** Does not quote what is wrong: it may be a secret. */
+/** The issuers. Errors do not quote values, which may be secrets. */
 export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
   'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` (of one issuer), `console` and `rules`, or the path of a file with it',
   (text) => {

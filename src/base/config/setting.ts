@@ -2,16 +2,16 @@ import { resolve } from 'node:path';
 import { projectRoot } from '../common/project.js';
 import { StartError } from '../common/start-error.js';
 
-/** Thrown when variables are wrong; the message names every one of them. */
+/** Thrown for invalid variables. The message names all of them. */
 export class ConfigurationError extends StartError {
   override readonly name = 'ConfigurationError';
 }
 
-/** A kind of value: the texts that a variable may have, and how they are read. */
+/** A kind of value: which texts are valid, and how they are parsed. */
 export interface Kind<T> {
   /** The text after "must be"; docs/configuration.md shows it, too. */
   readonly accepts: string;
-  /** @throws ConfigurationError that says what is wrong, without quoting what may be a secret */
+  /** Parses a text. @throws ConfigurationError with the reason, without the value, which may be a secret */
   read(text: string): T;
 }
 
@@ -20,14 +20,14 @@ export class Setting<T> {
   constructor(
     readonly variable: string,
     readonly kind: Kind<T>,
-    /** The default as an operator would write it; undefined: the variable may be left out. */
+    /** Default as text; undefined if there is none. */
     readonly fallback: string | undefined,
-    /** One line of Markdown. */
+    /** Description: one line of Markdown. */
     readonly meaning: string,
   ) {}
 }
 
-/** The values of a tree of settings; what is no setting in it is a constant. */
+/** The values of a tree of settings. Other members are constants. */
 export type Values<Tree> =
   Tree extends Setting<infer T>
     ? T
@@ -55,7 +55,7 @@ interface Unexplained<T> {
   means(meaning: string): Setting<T>;
 }
 
-/** @param read returns undefined if the text does not match `accepts` */
+/** Defines a kind of value. @param read returns undefined for an invalid text */
 export function kind<T>(accepts: string, read: (text: string) => T | undefined): Kind<T> {
   return {
     accepts,
@@ -67,7 +67,7 @@ export function kind<T>(accepts: string, read: (text: string) => T | undefined):
   };
 }
 
-/** Both bounds are included. */
+/** A whole number; both bounds are inclusive. */
 export const whole = (min: number, max: number): Kind<number> =>
   kind(`a whole number from ${min} to ${max}`, (text) => {
     const value = Number(text);
@@ -80,7 +80,7 @@ export const number = (min: number, max: number): Kind<number> =>
     return value >= min && value <= max ? value : undefined;
   });
 
-/** Read as milliseconds. */
+/** A number of hours, which is read as milliseconds. */
 export const hours: Kind<number> = kind(
   'hours, from 0.001 to 8760',
   (text) => number(0.001, 8_760).read(text) * 3_600_000,
@@ -89,7 +89,7 @@ export const hours: Kind<number> = kind(
 export const oneOf = <const Word extends string>(...words: Word[]): Kind<Word> =>
   kind(words.map((word) => `\`${word}\``).join(' or '), (text) => words.find((word) => word === text));
 
-/** @throws ConfigurationError that lists the words there are */
+/** A list of words. @throws ConfigurationError that lists the valid words */
 export const someOf = <const Word extends string>(...words: Word[]): Kind<ReadonlySet<Word>> => ({
   accepts: `some of ${words.map((word) => `\`${word}\``).join(', ')}, comma-separated`,
   read: (value) => {
@@ -122,10 +122,10 @@ export const list: Kind<string[]> = kind('a comma-separated list', (value) =>
     .filter(Boolean),
 );
 
-/** Relative to the project. */
+/** A folder; relative paths start at the project. */
 export const folder: Kind<string> = kind('a folder', (path) => resolve(projectRoot(), path));
 
-/** Relative to the project. */
+/** A list of paths; relative ones start at the project. */
 export const paths: Kind<string[]> = kind('paths, separated by commas or colons', (value) =>
   list.read(value.replaceAll(':', ',')).map((path) => resolve(projectRoot(), path)),
 );
@@ -149,7 +149,7 @@ export const webUrls: Kind<string[]> = kind('http or https URLs, comma-separated
   return urls.every((url) => isUrl(url, web)) ? urls : undefined;
 });
 
-/** A password in it would not be sent: a variable of its own names the token. */
+/** A URL without a password, which would not be sent: the token has its own variable. */
 export const baseUrl: Kind<string> = kind('an http or https URL without password and query', (value) => {
   if (!isUrl(value, web)) return undefined;
   const { username, password, search, hash } = new URL(value);
@@ -159,7 +159,7 @@ export const baseUrl: Kind<string> = kind('an http or https URL without password
 const keyBytes = 32;
 
 /**
- * Keys as they are written in SECRETS_KEY and in the key file: hex or base64, separated by commas or white space.
+ * Parses keys of SECRETS_KEY or of the key file: hex or base64, separated by commas or white space.
  * @returns the keys in their order, 32 bytes each; undefined if there is none, or one is invalid
  */
 export function secretKeysIn(text: string): Buffer[] | undefined {

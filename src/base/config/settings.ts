@@ -21,8 +21,8 @@ import {
 import { circuit, customTools, investigations, recording, sandbox, spans } from './tool-settings.js';
 
 /*
- * Every environment variable that Toolkeeper reads, once: `npm run settings` writes .env.example and the tables of
- * docs/configuration.md from here. Plain values are constants, which stand here so that a test can shorten them.
+ * All environment variables that Toolkeeper reads. `npm run settings` generates .env.example and the tables of
+ * docs/configuration.md from this file. Plain values are constants; they are here so that tests can change them.
  */
 
 const server = {
@@ -89,7 +89,7 @@ const access = {
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
       'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit.',
     ),
-    /** Duration of one sign-in in a browser. */
+    /** Max duration of a browser's session. */
     sessionMs: 12 * 3_600_000,
     signInLinkMs: 300_000,
   },
@@ -110,9 +110,9 @@ const database = {
       'Maximum database connections of this process for requests; it has three more.',
     ),
     connectTimeoutMs: 5_000,
-    /** Between two pings, and the timeout of each. */
+    /** Pause between two pings, and the timeout of each. */
     pingMs: 2_000,
-    /** The client waits longer than the server works. */
+    /** Longer than `statementTimeoutMs`, so that usually the server ends a statement. */
     queryTimeoutMs: 30_000,
     statementTimeoutMs: 25_000,
     idleInTransactionTimeoutMs: 10_000,
@@ -121,9 +121,11 @@ const database = {
 
 const events = {
   events: {
-    /** Streams of a kind, and long waits, that one caller may have at a time; and the sum of all callers. */
+    /** Max open streams per caller and kind; long waits are a kind. */
     maxStreams: 8,
+    /** Max open streams of all callers. */
     maxStreamsOfAll: 500,
+    /** Number of events that are kept for streams that resume. */
     kept: 1_000,
   },
 };
@@ -212,7 +214,7 @@ const llm = {
   },
 };
 
-// OpenTelemetry's SDK reads those of its other variables that concern what is sent and how.
+// OpenTelemetry's SDK itself reads further variables for its exporters.
 const tracing = {
   tracing: {
     disabled: setting('OTEL_SDK_DISABLED', flag, false).means('`true`: send no traces.'),
@@ -275,6 +277,7 @@ export const sections = {
   Tracing: tracing,
 };
 
+/** All settings in one tree. */
 export const settings = {
   ...server,
   ...access,

@@ -146,7 +146,7 @@ export const recording = {
     captureTtlMs: setting('CAPTURE_TTL_HOURS', hours, 168).means(
       'Hours that inputs and results of tools with [`capture`](operate/recording.md#payloads) are stored.',
     ),
-    /** Records of one insert at most, and how long they wait for each other. */
+    /** Max records of one insert, and the time for which they are collected. */
     batchSize: 5_000,
     flushIntervalMs: 250,
   },
@@ -160,10 +160,10 @@ export const spans = {
     maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
       'Maximum size of spans in the database. Above it the oldest days are deleted early; if today alone exceeds it, spans are refused with `spans_full`.',
     ),
-    /** Limits for a body on the wire, and inflated. */
+    /** Max size of a body as it was sent, and after decompression. */
     maxBodyBytes: 16_777_216,
     maxInflatedBytes: 16_777_216,
-    /** Spans of one insert at most, and how long they wait for each other. */
+    /** Max spans of one insert, and the time for which they are collected. */
     batchSize: 1_000,
     flushIntervalMs: 250,
   },
@@ -178,7 +178,7 @@ export const circuit = {
       'Minimum share of faults among the calls in these five minutes. 0: only the number of faults counts.',
     ),
     windowMs: 300_000,
-    /** The first time; doubles each time in a row. */
+    /** Duration of the first opening. It doubles with each opening in a row. */
     openMs: 30_000,
     maxOpenMs: 300_000,
     probes: 3,
@@ -190,14 +190,14 @@ export const investigations = {
     callsPerTool: setting('INVESTIGATION_CALLS_PER_TOOL', whole(0, 1_000_000), 10).means(
       'Maximum calls of one tool in one investigation; 0: no limit. A tool may set its own limit.',
     ),
-    /** Time from an investigation's first call until it is forgotten and its budget is whole again. */
+    /** Time from an investigation's first call until its counts are reset. */
     ttlMs: 86_400_000,
     maxTracked: 100_000,
   },
   idempotency: {
-    /** How long the outcome of a call with an `Idempotency-Key` is kept. */
+    /** Time for which the outcome of a call with an `Idempotency-Key` is stored. */
     ttlMs: 86_400_000,
-    /** How long the key of a call that runs is held without a sign of life of its gateway. */
+    /** Time after which the key of a running call is released if its replica sends no heartbeat. */
     leaseMs: 10_000,
   },
 };

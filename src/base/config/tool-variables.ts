@@ -1,13 +1,13 @@
 import { covers, isOneOf, type NamePattern, stemOf } from '../common/name-patterns.js';
 import { ConfigurationError, type Kind, list } from './setting.js';
 
-/** Variables that a tool may set where code must lie below a root: language settings, and names that are a tool's own. */
+/** Variables that tools may set even if code must be in allowed folders: language settings, and a tool's own names. */
 export const harmlessVariables: readonly NamePattern[] = [
   ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
   'TOOL_*',
 ];
 
-/** Variables that the loader, the C library, a shell or an interpreter reads to find code, or as code. No list may name them. */
+/** Variables by which a loader, library, shell or interpreter finds code or runs it. Operators cannot allow them. */
 const steering: readonly NamePattern[] = [
   ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
   ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],
@@ -30,7 +30,7 @@ const steering: readonly NamePattern[] = [
 export const isSteering = (name: string): boolean =>
   isOneOf(steering, name) && !isOneOf(harmlessVariables, name);
 
-/** Names of variables that tools may set, as an operator lists them. */
+/** A list of variables that tools may set. */
 export const variablePatterns: Kind<readonly NamePattern[]> = {
   accepts: 'names of variables, or beginnings with a `*`, comma-separated',
   read: (names) => {

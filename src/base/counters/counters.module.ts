@@ -28,12 +28,13 @@ interface Waiting {
   readonly take: Take;
   /** Calls that wait for the statement. */
   readonly takers: ((taken: Taken) => void)[];
-  /** Calls that were decided here or released, and that the database does not know yet. */
+  /** Balance of calls that were counted here or released, which the database does not know yet. */
   carried: number;
 }
 
-const ours = 'i.kind = c.kind AND i.project = c.project AND i.subject = c.subject';
-const investigationLimit = `(SELECT i.set_limit FROM call_counters i WHERE ${ours} AND i.name = '' AND i.resets_at > now())`;
+/** Join of a counter with its investigation's counters. */
+const sameSubject = 'i.kind = c.kind AND i.project = c.project AND i.subject = c.subject';
+const investigationLimit = `(SELECT i.set_limit FROM call_counters i WHERE ${sameSubject} AND i.name = '' AND i.resets_at > now())`;
 const liveOrNew = (live: string, fresh: string): string =>
   `CASE WHEN c.resets_at > now() THEN ${live} ELSE ${fresh} END`;
 /** SQL for the count after the requested calls, at most the limit. */
@@ -60,11 +61,11 @@ const takeAll = `
   INSERT INTO call_counters AS c (kind, project, subject, name, own_limit, used, prev, asked, carried, resets_at, used_at)
   SELECT kind, project, subject, name, own, ${after('greatest(0, carried)', 'asked', 'lim')}, greatest(0, carried),
          asked, carried, coalesce((
-           SELECT min(i.resets_at) FROM call_counters i WHERE ${ours} AND i.resets_at > now()
+           SELECT min(i.resets_at) FROM call_counters i WHERE ${sameSubject} AND i.resets_at > now()
          ), now() + ttl * interval '1 millisecond'), now()
   FROM c
   -- Nothing is taken back from an investigation that was reset meanwhile.
-  WHERE asked > 0 OR carried > 0 OR EXISTS (SELECT FROM call_counters i WHERE ${ours} AND i.name = c.name)
+  WHERE asked > 0 OR carried > 0 OR EXISTS (SELECT FROM call_counters i WHERE ${sameSubject} AND i.name = c.name)
   ORDER BY kind, project, subject, name
   ON CONFLICT (kind, project, subject, name) DO UPDATE SET
     prev = ${before}, used = ${after(before, 'excluded.asked', limit)},
@@ -79,12 +80,12 @@ const cleanEveryMs = 5 * minuteMs;
 
 /** A statement that takes longer counts as failed. */
 const timeoutMs = 2_000;
-/** Pause between two attempts while the database is away. */
+/** Pause between two attempts while the database is unavailable. */
 const retryMs = 1_000;
 
 /**
  * Counters in the database, exact over all replicas. Calls of one turn of the event loop share one statement. While the
- * database is away, this replica continues from the last known count and adds its calls later.
+ * database is unavailable, this replica continues from the last known count and adds its calls later.
  */
 export class SharedCounters extends Counters {
   private readonly logger = new Logger(SharedCounters.name);
@@ -92,7 +93,7 @@ export class SharedCounters extends Counters {
   private waiting = new Map<string, Waiting>();
   private isRunning = false;
   private cleanedAt = performance.now();
-  /** Set while the database is away: time of the next attempt, by performance.now(). */
+  /** Set while the database is unavailable: time of the next attempt, by performance.now(). */
   private awayUntil: number | undefined;
 
   constructor(
@@ -133,7 +134,7 @@ export class SharedCounters extends Counters {
         this.answer(waiting, await this.count([...waiting.values()]));
         this.clean();
       } catch (error) {
-        this.failed(error);
+        this.onFailure(error);
         for (const { take, takers, carried } of waiting.values()) {
           this.owe(take, carried);
           for (const taker of takers) taker(this.takeHere(take));
@@ -147,12 +148,12 @@ export class SharedCounters extends Counters {
   private clean(): void {
     if (performance.now() - this.cleanedAt < cleanEveryMs) return;
     this.cleanedAt = performance.now();
-    const failed = (error: unknown): void =>
+    const warn = (error: unknown): void =>
       this.logger.warn(`Old budgets and rates could not be removed: ${messageOf(error)}`);
-    this.db.query(deleteOld).catch(failed);
+    this.db.query(deleteOld).catch(warn);
   }
 
-  /** Whether to run another statement. While the database is away, only calls are a reason. */
+  /** Whether to run another statement. While the database is unavailable, only for calls. */
   private hasWork(): boolean {
     const all = [...this.waiting.values()];
     return this.awayUntil === undefined ? all.length > 0 : all.some(({ takers }) => takers.length > 0);
@@ -165,7 +166,7 @@ export class SharedCounters extends Counters {
     return waiting;
   }
 
-  /** @throws DatabaseUnavailable, or the database's error */
+  /** Runs the statement. @throws DatabaseUnavailable, or the database's error */
   private async count(waiting: readonly Waiting[]): Promise<Row[]> {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) throw new DatabaseUnavailable();
     const asks = waiting.map(({ take, takers, carried }) => {
@@ -194,6 +195,7 @@ export class SharedCounters extends Counters {
     }
   }
 
+  /** Counts a call in this replica only. */
   private takeHere(take: Take): Taken {
     const taken = this.local.take(take);
     if (taken.granted) this.owe(take, 1);
@@ -212,7 +214,7 @@ export class SharedCounters extends Counters {
     if (this.awayUntil === undefined) this.schedule();
   }
 
-  private failed(error: unknown): void {
+  private onFailure(error: unknown): void {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) return;
     if (this.awayUntil === undefined)
       this.logger.warn(`Each replica counts budgets and rates alone for now: ${messageOf(error)}`);
@@ -249,8 +251,10 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
     {
       provide: Counters,
       inject: [
-        ...[APP_CONFIG, getToken(countedHere)],
-        ...[getDataSourceToken(), Contributors].map((token) => ({ token, optional: true })),
+        APP_CONFIG,
+        getToken(countedHere),
+        { token: getDataSourceToken(), optional: true },
+        { token: Contributors, optional: true },
       ],
       useFactory: (...injected: Injected) => countersFor(...injected),
     },

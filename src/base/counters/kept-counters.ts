@@ -7,7 +7,7 @@ import type { Counter, CounterKey, LocalCounters } from './counters.js';
 const delayMs = 1_000;
 const maxRead = 100_000;
 
-/** The last one of a key counts. An operator's limit is set in the table, and ends with the subject's time. */
+/** Stores counters; the last one of a key counts. An operator's limit in the table stays until the subject's reset. */
 const store = `
   INSERT INTO call_counters AS c (kind, project, subject, name, used, own_limit, resets_at, used_at)
   SELECT DISTINCT ON (1, 2, 3, 4) kind, project, subject, name, used, own,
@@ -34,7 +34,7 @@ const rowOf = ({ key, of, used, ownLimit: own, usedAt: called }: Counter) => {
   return { ...key, used, own, resets: of.resetsAt, called };
 };
 
-/** The counters of budgets in memory, in the database a second later: a restart goes on with them. */
+/** Stores the counters of budgets a second later in the database, so that they survive a restart. */
 export class KeptCounters extends WriteBehind<Counter> {
   constructor(
     private readonly local: LocalCounters,

@@ -18,14 +18,14 @@ const noSession =
   `A notification did not arrive within ${arrivesMs / 1_000} s: the address of the database leads to a pooler in transaction mode. ` +
   'Let DATABASE_SESSION_URL name the direct address of the same database, or set the pooler to session mode.';
 
-/** Has no stack trace: the message is for the operator. */
+/** An error for the operator, without a stack trace. */
 class NoSession extends Error {
   override readonly stack = this.message;
 }
 
 /**
- * Checks that a connection gets notifications. Through a pooler in transaction mode it gets none: the session that
- * listens is another client's in the next moment.
+ * Checks that a connection gets notifications. Through a pooler in transaction mode it gets none, because the pooler gives
+ * the listening session to another client.
  * @throws NoSession, or the driver's error
  */
 export async function assertSession(url: string): Promise<void> {
@@ -84,7 +84,7 @@ export class ApplicationDataSource extends DataSource {
     const server = await startServer(config);
     try {
       const { sessionUrl = server.url, pingMs } = config.database;
-      // Before the migrations, whose lock a pooler in transaction mode would never give back.
+      // Checked before the migrations, because a pooler in transaction mode would never release their lock.
       await assertSession(sessionUrl);
       await migrate(sessionUrl, migrations);
       const options = optionsFor(config.database, server.url, entities);
@@ -112,7 +112,7 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
   if (database.url) return { url: database.url, stop: async () => {} };
   const postgres = new EmbeddedPostgres({
     directory: join(dataDir, 'postgres'),
-    // Room for the migrations and for an operator beside a full pool.
+    // Leaves connections for the migrations and for an operator.
     settings: { max_connections: String(Math.max(100, database.poolSize + 20)) },
   });
   return PostgresKeeper.start(postgres);
@@ -157,7 +157,7 @@ type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
 
 /** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {
-  /** Ends waits for a connection. */
+  /** Functions that end waits for a connection. */
   private readonly waits = new Set<(error: Error) => void>();
 
   constructor(

@@ -8,7 +8,7 @@ import { TypedEvents } from '../common/typed-events.js';
 import type { PartHealth } from '../observability/contributors.js';
 
 /** Pause before a failed ping is repeated. */
-const againMs = 1_000;
+const retryPauseMs = 1_000;
 
 /** Longer waits for the database start a ping, so that the first request after a network failure fails within a second. */
 export const suspiciousMs = 300;
@@ -34,17 +34,17 @@ export class DatabaseHealth {
   /** The database's time `ms` when performance.now() was `at`, with its possible error. */
   private time: { readonly ms: number; readonly at: number; readonly errorMs: number } | undefined;
   private failures = 0;
-  /** Why the last pings had no answer, not even a refusal; undefined while the server answers. */
+  /** Reason why the last pings had no answer, not even a refusal; undefined while the server answers. */
   private silence: string | undefined;
   private isListening = false;
-  private suspicion: Promise<void> | undefined;
+  private suspectCheck: Promise<void> | undefined;
   /** Emits the name of each table that changed. */
   readonly changes = new TypedEvents<string>((error) => this.logger.error(error));
   /** Emits when a new connection listens: notifications before it are lost, and so are the session's locks. */
   readonly connections = new TypedEvents<void>((error) => this.logger.error(error));
 
   /**
-   * @param pingMs between two pings, and the timeout of each
+   * @param pingMs pause between two pings, and the timeout of each
    * @param onSilence called if two pings in a row have no answer, so that waiting statements can be ended
    */
   constructor(
@@ -66,11 +66,11 @@ export class DatabaseHealth {
   }
 
   async stop(): Promise<void> {
-    this.leave();
+    this.disconnect();
     await this.loop.stop();
   }
 
-  /** The last ping, for readiness. The reason of a failure names hosts and users: it is for the log only. */
+  /** The result of the last ping, for readiness. The reason of a failure is only logged, because it names hosts and users. */
   check(): PartHealth {
     return this.part;
   }
@@ -106,7 +106,7 @@ export class DatabaseHealth {
 
   /** Pings at once. Call it if a statement had no answer for `suspiciousMs`. */
   suspect(): void {
-    this.suspicion ??= this.checkNow().finally(() => (this.suspicion = undefined));
+    this.suspectCheck ??= this.checkNow().finally(() => (this.suspectCheck = undefined));
   }
 
   private async checkNow(): Promise<void> {
@@ -122,10 +122,10 @@ export class DatabaseHealth {
     // A busy event loop may fire the timer before it reads an answer that has arrived.
     await nextTurn();
     if (isOver || client !== this.client) return;
-    this.leave();
+    this.disconnect();
     this.failures = 2;
-    this.failed(new Error(`no answer within ${maxMs} ms`), maxMs);
-    this.loop.hasten(againMs);
+    this.onFailure(new Error(`no answer within ${maxMs} ms`), maxMs);
+    this.loop.hasten(retryPauseMs);
   }
 
   private async ping(): Promise<void> {
@@ -141,15 +141,15 @@ export class DatabaseHealth {
       this.silence = undefined;
       this.failures = 0;
     } catch (error) {
-      this.leave();
+      this.disconnect();
       this.failures += 1;
-      this.loop.hasten(this.failures === 1 ? 0 : againMs);
+      this.loop.hasten(this.failures === 1 ? 0 : retryPauseMs);
       // One failure may be our own: a busy event loop may fire timers before it reads the answer.
-      if (this.failures > 1) this.failed(error as NodeJS.ErrnoException, took());
+      if (this.failures > 1) this.onFailure(error as NodeJS.ErrnoException, took());
     }
   }
 
-  private failed(error: NodeJS.ErrnoException, responseTime: number): void {
+  private onFailure(error: NodeJS.ErrnoException, responseTime: number): void {
     // A host with several addresses fails once for each, with a code and no message.
     const reason = error.message || String(error.code);
     if (this.part.status === 'up') this.logger.error(`The database does not answer: ${reason}`);
@@ -170,7 +170,7 @@ export class DatabaseHealth {
     });
     client.once('end', () => {
       if (this.client !== client) return;
-      this.leave();
+      this.disconnect();
       this.loop.hasten(0);
     });
     client.on('notification', ({ payload = '' }) => this.changes.emit(payload));
@@ -182,7 +182,7 @@ export class DatabaseHealth {
     return client;
   }
 
-  private leave(): void {
+  private disconnect(): void {
     const { client } = this;
     this.client = undefined;
     this.isListening = false;

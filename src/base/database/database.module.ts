@@ -11,7 +11,7 @@ import { Replicas } from './replicas.js';
 import { TableFollower } from './table-follower.js';
 import { isTransient } from './transient-error.js';
 
-/** Nest's options carry what our factory needs: the factory itself cannot inject anything. */
+/** TypeORM's options with the configuration, because the data source factory cannot inject it. */
 type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
 
 /** The data source: migrated and connected before anything that injects it is made. */
@@ -36,7 +36,7 @@ export class DatabaseModule {
   constructor(database: DatabaseHealth, contributors: Contributors) {
     contributors.addHealth('database', () => {
       const part = database.check();
-      // Calls go on while they can be recorded, and every replica would be taken out of the balancer at once.
+      // Not down: calls continue while they can be recorded, and a balancer would remove all replicas at once.
       return part.status === 'down' ? { ...part, status: 'degraded' } : part;
     });
     contributors.addHealth('clock', () => database.checkClock());

@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
 import { sqlStateOf } from './transient-error.js';
 
-/** A statement that waits for a lock holds up all behind it; so it waits shortly, and often. */
+/** Timeout for locks, with retries: a statement that waits for a lock blocks all later ones. */
 const lockTimeout = '200ms';
 const tries = 50;
 const pauseMs = 100;
-/** lock not available, deadlock */
+/** SQLSTATEs of an unavailable lock and of a deadlock. */
 const contended = new Set(['55P03', '40P01']);
 const undefinedTable = '42P01';
 
-/** Partitions by day (UTC) of tables that go together: `<table>_20260123` each. */
+/** Daily partitions (UTC) of related tables, such as `<table>_20260123`. */
 export class DayPartitions {
   constructor(
     private readonly db: DataSource,
@@ -47,7 +47,7 @@ export class DayPartitions {
     });
   }
 
-  /** One transaction, again while others hold what it needs. A table that another replica dropped counts nothing. */
+  /** Runs a transaction, and repeats it while others hold its locks. Returns 0 or false if another replica dropped the table. */
   async locking<T extends number | boolean>(work: (db: EntityManager) => Promise<T>): Promise<T | 0> {
     for (let attempt = 1; ; attempt += 1) {
       try {

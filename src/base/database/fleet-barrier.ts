@@ -5,7 +5,7 @@ import { DatabaseHealth } from './database-health.js';
 import { Replicas, type Sibling } from './replicas.js';
 import { TableFollower } from './table-follower.js';
 
-/** A replica that was cut off or killed a moment ago holds up an operator no longer; one that is only busy answers by then. */
+/** Max wait for a replica that was just killed or disconnected. One that is only busy answers in this time. */
 const maxWaitMs = 2_000;
 
 const notify = "SELECT pg_notify('toolkeeper', $1)";
@@ -15,9 +15,9 @@ interface Flushes {
 }
 
 /**
- * Holds back the answer to an administrative act until all replicas obey it. Notifications arrive in the order of their
- * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id> <replica>` when
- * it has read what changed.
+ * Delays the answer to an administrative act until all replicas apply it. Notifications arrive in the order of their commits,
+ * so a replica that receives `sync <id>` was notified of the change before. It replies `synced <id> <replica>` when it has
+ * read the change.
  */
 @Injectable()
 export class FleetBarrier {
@@ -41,20 +41,19 @@ export class FleetBarrier {
     });
   }
 
-  /** @param write stores what is written with a delay and belongs to the change, such as its event */
+  /** Adds a function that stores delayed writes of a change, such as its event. */
   add(write: () => Promise<void>): void {
     this.writers.push(write);
   }
 
-  /** A backup (`flush <id>`) waits until what was promised before is in the database. MUST be called at the start. */
+  /** Adds a journal for which a backup (`flush <id>`) waits. MUST be called at the start. */
   addJournal(journal: Flushes): void {
     this.journals.push(journal);
   }
 
   /**
-   * Ends when all replicas, this one included, have read what was committed before; after two seconds in any case.
-   * Replicas that are silent already are not awaited.
-   * @returns the other replicas that have not confirmed it
+   * Waits until all replicas have read all commits so far, but at most two seconds. It does not wait for silent replicas.
+   * @returns the other replicas that have not confirmed
    */
   async pass(): Promise<Sibling[]> {
     const { id: self, others } = this.replicas;
@@ -87,7 +86,7 @@ export class FleetBarrier {
     return this.reply(`synced ${id} ${self}`, () => this.follower.caughtUp(), own && (() => own(self)));
   }
 
-  /** A reply that cannot be sent is left out: the question ends by its timeout. */
+  /** Replies when this replica has read the changes. A failed reply is ignored, because the question has a timeout. */
   private async reply(
     answer: string,
     work: () => Promise<unknown>,

@@ -18,10 +18,10 @@ import { Contributors, type PartHealth } from '../observability/contributors.js'
 import { DatabaseHealth } from './database-health.js';
 
 const beatMs = 5_000;
-/** A replica without a heartbeat for this long is silent. Unless it has stopped it is listed for an hour. */
+/** Condition: the last heartbeat is recent. A silent replica that has not stopped is listed for an hour. */
 const isAlive = `seen_at > now() - interval '15 seconds'`;
 
-/** The name of a row of `replicas`. */
+/** SQL for the name of a row of `replicas`. */
 export const replicaName = `host || coalesce(substring(address from ':[0-9]+$'), '')`;
 
 /** Another replica, as of this one's last heartbeat. */
@@ -44,7 +44,7 @@ export interface Replica {
   readonly tier: number | null;
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** Its last heartbeat, if it gives no sign of life since; it may still serve. */
+  /** Time of the last heartbeat of a silent replica, which may still serve; null if it is alive. */
   readonly silentSince: Date | null;
   /** The parts of its readiness. */
   readonly parts: Readonly<Record<string, PartHealth>>;
@@ -54,7 +54,8 @@ export interface Replica {
 const houseLock = BigInt('0x686f7573656b6570');
 
 /**
- * A replica that is new, or was silent, notifies the others, so that they count it at once. A new one takes the place of one that was killed.
+ * Writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at once. A new one
+ * replaces the row of one that was killed.
  */
 const beat = `
   WITH gone AS (
@@ -83,7 +84,7 @@ const all = `
 const leave = `
   WITH gone AS (DELETE FROM replicas WHERE id = $1) SELECT pg_notify('toolkeeper', 'replicas')`;
 
-/** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
+/** The replicas on this database. Each writes its own row of the table and reads those of the others. */
 @Injectable()
 export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(Replicas.name);
@@ -91,9 +92,9 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly loop: IntervalLoop;
   others: readonly Sibling[] = [];
   private keeps = false;
-  /** Emits when this replica becomes the one that keeps house. */
+  /** Emits when this replica is elected for the work that one replica does for all. */
   readonly elected = new TypedEvents<void>((error) => this.logger.error(error));
-  /** This replica's. */
+  /** Id of this process. */
   readonly id = `${hostname()}:${process.pid}:${this.startedAt.getTime().toString(36)}`;
 
   constructor(
@@ -107,7 +108,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
       () => this.beat(),
       beatMs,
       (error, again) => {
-        // A database that is away is in the log already.
+        // An unavailable database is logged elsewhere.
         if (!again && !isDatabaseUnavailable(error))
           this.logger.warn(`The heartbeat failed: ${String(error)}`);
       },
@@ -117,7 +118,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   onApplicationBootstrap(): void {
     this.loop.start(0);
     this.database.connections.subscribe(() => {
-      // The lock ended with the connection before.
+      // The lock ended with the previous connection.
       this.keeps = false;
       this.loop.hasten(0);
     });
@@ -127,35 +128,35 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.server()?.once('listening', () => this.loop.hasten(0));
   }
 
-  /** This replica's, as the others see it. */
+  /** Name of this replica, as the others see it. */
   get name(): string {
     return hostname() + (/:\d+$/.exec(this.address() ?? '')?.[0] ?? '');
   }
 
-  /** How many are alive, as of the last heartbeat. */
+  /** Number of live replicas, as of the last heartbeat. */
   get count(): number {
     return this.others.filter(({ isAlive: alive }) => alive).length + 1;
   }
 
   /**
-   * Whether this replica does the work that one of them does for all, such as retention. It holds a lock in its session:
+   * Whether this replica is elected for the work that one does for all, such as retention. It holds a lock in its session:
    * when that ends, another replica takes over with its next heartbeat.
    */
   get keepsHouse(): boolean {
     return this.keeps && this.database.listens;
   }
 
-  /** Those that have not stopped, oldest first. @throws the database's error */
+  /** Replicas that have not stopped, oldest first. @throws the database's error */
   all(): Promise<Replica[]> {
     return this.db.query(all);
   }
 
-  /** Those that are alive, oldest first. @throws the database's error */
+  /** Live replicas, oldest first. @throws the database's error */
   async alive(): Promise<Replica[]> {
     return (await this.all()).filter(({ silentSince }) => silentSince === null);
   }
 
-  /** A replica that stops is gone at once. */
+  /** Reports the stop, so that the others do not wait for the next heartbeat. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     await this.database.query(leave, [this.id]).catch(() => undefined);

@@ -37,7 +37,7 @@ export class TableFollower implements BeforeApplicationShutdown {
   /** Reads at once, and after each change until the shutdown. @param read reads the changes; reads of one table never overlap */
   follow({ table, what, everyMs = netMs }: Followed, read: () => Promise<void>): void {
     const failed = (error: unknown, again: boolean): void => {
-      // The database may be away for long: one line is enough.
+      // Logged once, because the database may be unavailable for long.
       if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
     this.follows.set(new Follow(this.database, read, everyMs, failed), table);

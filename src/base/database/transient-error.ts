@@ -14,7 +14,7 @@ const networkCodes: ReadonlySet<string> = new Set([
 /** SQLSTATEs of a server that is starting, restarting or full. */
 const transientStates = new Set(['57P03', '53300']);
 
-/** Whether a connection that failed so may succeed a little later. */
+/** Whether a failed connection may succeed a little later. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;
@@ -25,10 +25,10 @@ export function isTransient(error: unknown): boolean {
 }
 
 const startPauseMs = 500;
-/** Half a minute of tries; then the orchestrator sees the start fail. A stop waits for the start. */
+/** Max tries at the start, about half a minute. */
 const startTries = 60;
 
-/** Repeats work of the start, which may come again, while the database does not answer. @throws its error, at last */
+/** Repeats work of the start while the database does not answer. @throws the error of the last try */
 export async function retryAtStart<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -40,13 +40,13 @@ export async function retryAtStart<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
+/** SQLSTATE classes of errors that a value causes: data exception, integrity violation, limit exceeded. */
 const valueAtFault = /^(22|23|54)[\dA-Z]{3}$/;
 
-/** Trying again would fail again: the values are to blame, not the database. */
+/** Whether a value caused an error, so that a retry would fail again. */
 export const isValueFault = (error: unknown): boolean => valueAtFault.test(sqlStateOf(error) ?? '');
 
-/** SQLSTATE of an error of the driver's, or of TypeORM. */
+/** SQLSTATE of an error of the driver or of TypeORM. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // TypeORM wraps the driver's error.

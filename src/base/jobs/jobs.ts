@@ -13,8 +13,8 @@ import { StartupWork } from '../common/startup-work.js';
 import { type DatabaseClient, DatabaseHealth } from '../database/database-health.js';
 import { jobsSchema as schema, type Queue, type StoredJob } from './queue.js';
 
-/** A queue and its workers, of which each runs one job at a time. */
-interface Staffed {
+/** A queue and its workers. Each worker runs one job at a time. */
+interface StaffedQueue {
   readonly queue: Queue;
   /** Ids of the workers that have no job. */
   readonly idle: Set<string>;
@@ -31,8 +31,8 @@ const channel = 'jobs';
 
 /** Interval of polling for jobs without a notification, such as retries. */
 const pollMs = 2_000;
-/** Polling interval of a worker, which is woken for jobs instead. */
-const daySeconds = 86_400;
+/** Polling interval of a worker: a day, because workers are woken for jobs. */
+const workerPollSeconds = 86_400;
 /** Interval of heartbeats of the jobs that run here. A heartbeat also detects that a job was cancelled. */
 const beatSeconds = 3;
 /** Interval of the search for jobs whose replica was lost. */
@@ -44,7 +44,7 @@ const stopMs = 3_000;
 /** Max waiting jobs of a caller and of all callers; `bytes` of a caller's jobs as the database stores them. */
 const max = { own: 100, bytes: 16_777_216, all: 10_000 };
 
-/** Callers take turns: a caller's next job has a lower priority than its last one, and starts level with those of others. */
+/** Callers take turns: each further job of a caller has a lower priority; its first job has that of the other callers. */
 const selectWaiting = `
   SELECT count(*)::int AS all, count(*) FILTER (WHERE group_id = $2)::int AS own,
     coalesce(sum(pg_column_size(data)) FILTER (WHERE group_id = $2), 0)::float8 AS bytes,
@@ -54,13 +54,13 @@ const selectWaiting = `
   FROM ${schema}.job WHERE name = $1 AND state < 'active'`;
 
 /**
- * Queues in the database, by pg-boss, in its own schema. The first job loads pg-boss and makes the tables. Each replica
- * takes jobs while it has free workers; another replica takes over the jobs of one that is lost.
+ * Job queues in the database, by pg-boss, in its own schema. The first job loads pg-boss and creates the tables. Each
+ * replica takes jobs while it has free workers. The jobs of a lost replica are taken over by another one.
  */
 @Injectable()
 export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(Jobs.name);
-  private readonly queues = new Map<string, Staffed>();
+  private readonly queues = new Map<string, StaffedQueue>();
   private readonly starts = new SingleFlight<PgBoss>();
   private boss: PgBoss | undefined;
   private notifiedAt = 0;
@@ -75,7 +75,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly work: StartupWork,
   ) {
     this.loop = new IntervalLoop(
-      async () => this.hasten(),
+      async () => this.wakeAll(),
       pollMs,
       (error) => this.logger.warn(String(error)),
     );
@@ -89,17 +89,23 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.queues.set(queue.name, { queue, idle: new Set(), reserve: new Set(), workers: 0 });
   }
 
-  /** Sends a job unless there is one with this id. @param caller absent for the server's own jobs @throws the database's error */
+  /**
+   * Adds a job, unless one with this id exists.
+   * @param caller absent for the server's own jobs
+   * @throws the database's error
+   */
   async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
     const boss = await this.started();
     await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
     const staffed = this.queues.get(queue);
-    if (!staffed || !this.wake(boss, staffed)) this.tellOthers();
+    if (!staffed || !this.wake(boss, staffed)) this.notifyOthers();
   }
 
   /**
    * Puts a running or waiting job back into the queue with other data. The end of a running attempt then has no effect.
-   * @param job as it was read @returns false if it has changed since @throws the database's error
+   * @param job the job as it was read
+   * @returns false if it has changed since then
+   * @throws the database's error
    */
   async put(queue: string, job: StoredJob, data: object, at: Date): Promise<boolean> {
     const boss = await this.started();
@@ -111,7 +117,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const values = [queue, id, retryCount, JSON.stringify(data), at, JSON.stringify(before)];
     const { rows } = await this.query(sql, values);
     const staffed = this.queues.get(queue);
-    if (!staffed || !this.wake(boss, staffed)) this.tellOthers();
+    if (!staffed || !this.wake(boss, staffed)) this.notifyOthers();
     return rows.length > 0;
   }
 
@@ -144,11 +150,11 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) };
       if (jobs.length > 0) await boss.insert(queue, jobs, { db });
     });
-    this.hasten();
+    this.wakeAll();
   }
 
   /** Wakes one worker of each queue; each worker that finds a job wakes the next. */
-  private hasten(): void {
+  private wakeAll(): void {
     for (const staffed of this.queues.values()) if (this.boss) this.wake(this.boss, staffed);
   }
 
@@ -182,7 +188,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   onApplicationBootstrap(): void {
     const warn = (error: unknown): void => this.logger.warn(String(error));
     this.database.changes.subscribe((changed) => {
-      if (changed === channel) this.started().then(() => this.hasten(), warn);
+      if (changed === channel) this.started().then(() => this.wakeAll(), warn);
     });
     this.resume().catch(warn);
   }
@@ -218,14 +224,14 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       monitorIntervalSeconds: superviseSeconds,
     });
     boss.on('error', ({ message }) => {
-      // The log already reports a database that is away.
+      // An unavailable database is logged elsewhere.
       if (this.database.check().status !== 'down') this.logger.warn(`The queue reports: ${message}`);
     });
     await boss.start();
     for (const { queue } of this.queues.values()) await boss.createQueue(queue.name, queue.options);
     this.boss = boss;
     this.loop.start(0);
-    this.tellOthers();
+    this.notifyOthers();
     return boss;
   }
 
@@ -249,7 +255,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Wakes or starts a worker. @returns false if all workers are busy, or the server does not take jobs now */
-  private wake(boss: PgBoss, staffed: Staffed): boolean {
+  private wake(boss: PgBoss, staffed: StaffedQueue): boolean {
     const { state } = this.lifecycle;
     // Jobs need the tools, which are loaded at the start.
     if (state === 'starting' || state === 'draining' || !this.work.isSettled()) return false;
@@ -259,20 +265,20 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     );
     if (id !== undefined) boss.notifyWorker(id);
     else if (staffed.workers < staffed.queue.concurrency)
-      void this.hire(boss, staffed).catch((error: unknown) => this.logger.warn(String(error)));
+      void this.startWorker(boss, staffed).catch((error: unknown) => this.logger.warn(String(error)));
     else return false;
     return true;
   }
 
-  /** Starts a worker, which stays. A worker runs one job at a time. */
-  private async hire(boss: PgBoss, staffed: Staffed): Promise<void> {
+  /** Starts a worker, which runs until the server stops. */
+  private async startWorker(boss: PgBoss, staffed: StaffedQueue): Promise<void> {
     const { queue, idle, reserve } = staffed;
     const isReserve = staffed.workers++ >= Math.ceil(queue.concurrency * 0.75);
     const options = {
       ...(isReserve && { groupConcurrency: 1 }),
       includeMetadata: true,
       heartbeatRefreshSeconds: beatSeconds,
-      pollingIntervalSeconds: daySeconds,
+      pollingIntervalSeconds: workerPollSeconds,
     } as const;
     const id = await boss.work<StoredJob['data'], object | undefined, typeof options>(
       queue.name,
@@ -296,7 +302,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     idle.add(id);
   }
 
-  private tellOthers(): void {
+  /** Tells the other replicas that there are jobs; at most once per `notifyMs`. */
+  private notifyOthers(): void {
     if (performance.now() - this.notifiedAt < notifyMs) return;
     this.notifiedAt = performance.now();
     void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);

@@ -29,17 +29,17 @@ export const webhookMetrics = [
 
 /** A message to one receiver. */
 export interface Webhook {
-  /** The receiver sees it as `webhook-id`, the same for every try. */
+  /** Sent as `webhook-id`, the same for all tries. */
   readonly id: string;
   readonly url: string;
   readonly body: string;
-  /** `operator`: to a receiver of WEBHOOK_URLS; `caller`: to a URL that a caller named. */
+  /** `operator`: a receiver of WEBHOOK_URLS. `caller`: a URL that a caller named. */
   readonly by: 'operator' | 'caller';
-  /** The one that named the URL, in the limits of callers: its slow receiver must not hold up others. */
+  /** The caller that named the URL. Callers take turns, so that a slow receiver does not delay others. */
   readonly caller?: string | null | undefined;
 }
 
-/** URLs of the configuration may hold secrets, and may be taken out of it: they are not stored. */
+/** The stored job. Configured URLs are not stored, because they may contain secrets and may be removed later. */
 const jobOf = ({ id, url, body, by }: Webhook) => ({
   id: idOf(`${id} ${url}`),
   data: { id, to: by === 'operator' ? sha256(url) : url, body, by },
@@ -49,7 +49,7 @@ const queue = 'webhooks';
 const concurrency = 16;
 const daySeconds = 86_400;
 
-/** Sends webhooks, each until it is taken or has had its tries: by any replica, at least once, and also after a restart. */
+/** Sends webhooks, each until it is accepted or its tries are used up: from any replica, and also after a restart. */
 @Injectable()
 export class WebhookQueue {
   private readonly logger = new Logger(WebhookQueue.name);
@@ -72,7 +72,7 @@ export class WebhookQueue {
       run: (job) => this.deliver(job),
     });
     contributors.addSampler(() => {
-      // A scrape shows what the one before has asked for.
+      // A scrape shows the value that the previous one has requested.
       void jobs.waitingIn(queue).then(
         (count) => waiting.set(count),
         () => undefined,
@@ -80,18 +80,18 @@ export class WebhookQueue {
     });
   }
 
-  /** A message that was sent before is not sent again. @throws the database's error */
+  /** Queues a message unless its id was queued before. @throws the database's error */
   async send(webhook: Webhook): Promise<void> {
     const { id, data } = jobOf(webhook);
     await this.jobs.send(queue, id, data, webhook.caller ?? undefined);
   }
 
-  /** The same with those that a transaction yields, or nothing of it is stored. @throws the database's error */
+  /** Queues the messages of a transaction and commits both, or neither. @throws the database's error */
   async sendWith(store: (manager: EntityManager) => Promise<readonly Webhook[]>): Promise<void> {
     await this.jobs.sendWith(queue, async (manager) => (await store(manager)).map(jobOf));
   }
 
-  /** @throws UpstreamFailure if it was not taken */
+  /** Sends a message. @throws UpstreamFailure if it was not accepted */
   private async deliver({ data, retryCount, retryLimit }: StoredJob): Promise<object> {
     const { id, to, body, by } = data as unknown as Omit<Webhook, 'url'> & { readonly to: string };
     const { webhooks, builtinTools } = this.config;
@@ -116,7 +116,7 @@ export class WebhookQueue {
     } catch (error) {
       const isLast = retryCount >= retryLimit;
       this.results.inc({ result: isLast ? 'given_up' : 'retried' });
-      // A URL may hold a token: the log names its host.
+      // Only the host is logged, because a URL may contain a token.
       const event = { event: isLast ? 'webhook_given_up' : 'webhook_retried', host, why: messageOf(error) };
       if (isLast) this.logger.warn(event);
       else this.logger.debug(event);

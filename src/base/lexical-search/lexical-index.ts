@@ -1,7 +1,7 @@
 import { yieldingForEach } from './yielding-for-each.js';
 import type { ReadTerms } from './vocabulary.js';
 
-/** A text of an item that is searched. */
+/** A searched text of an item. */
 export interface Field<T> {
   /** Weight of a word in this field. */
   readonly boost: number;
@@ -19,7 +19,7 @@ interface Postings {
   readonly scores: Float32Array;
 }
 
-/** Occurrences of one term while the index is built: place, field and count in turn, in one flat list. */
+/** Occurrences of one term while the index is built: a flat list of place, field, count, place, field, count, … */
 type Occurrences = number[];
 
 /**
@@ -29,7 +29,7 @@ type Occurrences = number[];
 export class LexicalIndex {
   private constructor(
     private readonly postings: ReadonlyMap<string, Postings>,
-    /** Per item: the sum of the boosts of its non-empty fields, divided by the sum of all boosts. */
+    /** Per item: the boosts of its non-empty fields, divided by those of all fields. */
     readonly written: Float64Array,
   ) {}
 
@@ -143,7 +143,7 @@ export class PhraseIndex {
     return new PhraseIndex(byRarest);
   }
 
-  /** @returns places of the items with a phrase whose terms are all in the query */
+  /** Places of the items with a phrase whose terms are all in the query. */
   shownIn(query: ReadonlySet<string>): Set<number> {
     const shown = new Set<number>();
     for (const term of query) {

@@ -14,20 +14,20 @@ interface LexicalEvidence {
   readonly asked: number;
   /** Share of the searched fields that the author filled in, by their boosts, 0 to 1. */
   readonly written: number;
-  /** The query contains one of the item's phrases whole. */
+  /** Whether the query contains a whole phrase of the item. */
   readonly showsPhrase: boolean;
 }
 
-/** Strength at which a match with an item that has every field is half convincing. */
+/** Strength at which a match has half of the max score, for an item with all fields. */
 const halfStrength = 9;
-/** A long report need not be covered whole: this many rare words in common explain it. */
+/** Number of common rare words from which a long query counts as covered. */
 const enoughWords = 6;
-/** Minimum overlap: less ("pod", "service") carries no information. */
+/** Min overlap: less ("pod", "service") tells nothing. */
 const tooLittle = 0.85;
-/** The score at which right answers part from noise, set on the tuned halves of test/eval. */
+/** Scores that separate right answers from noise, set with the tuning halves of test/eval. */
 const scale = { floor: 0, cut: 0.44 };
 
-/** @returns 0 to 1; 0.70 and above is worth showing */
+/** The confidence of a match, 0 to 1; 0.70 and above is worth showing. */
 export function lexicalConfidence({
   strength,
   matched,
@@ -37,7 +37,7 @@ export function lexicalConfidence({
 }: LexicalEvidence): number {
   if (matched <= 0) return 0;
   const coverage = matched / Math.max(Math.min(asked, enoughWords), matched);
-  // A name and a description repeat a word less often than ten aliases do: less strength says as much.
+  // Items with few fields repeat words less often, so less strength is needed.
   const convincing = strength / (strength + halfStrength * Math.sqrt(written));
   const telling = Math.min(1, matched / tooLittle);
   const raw = Math.sqrt(coverage * convincing * telling);
@@ -47,7 +47,7 @@ export function lexicalConfidence({
 /** The parts of an item that a search reads. */
 export interface Searched<T> {
   readonly fields: readonly Field<T>[];
-  /** Texts that convince by themselves where all their words stand in a query. */
+  /** Texts that are a match by themselves if a query contains all their words. */
   readonly phrases: (item: T) => readonly string[];
   readonly vocabulary: Vocabulary;
 }
@@ -60,10 +60,10 @@ interface Answers {
   readonly matchedAt: (place: number) => string[];
 }
 
-/** Among a few items every word looks rare or common by chance: it is weighed as if there were this many. */
+/** Min number of items for weights: among fewer, words look rare or common by chance. */
 const leastItems = 50;
 
-/** BM25+ over stemmed words, calibrated by the share of the query that an item explains. Knows no synonyms. */
+/** BM25+ over stemmed words, calibrated by the share of the query that an item covers. It knows no synonyms. */
 export class LexicalSearch {
   /** Weight of a term that occurs in one item alone: the unit in which weights and scores are counted. */
   private readonly rareWeight: number;
@@ -131,12 +131,11 @@ export class LexicalSearch {
   }
 }
 
-/** The confidence from which something is worth showing: the threshold that callers use by default. */
+/** Min confidence of a result that is worth showing; the default threshold of callers. */
 const worthShowing = 0.7;
 
 /**
- * Puts a raw score on the common scale, straight in between: floor → 0, cut → 0.70, 1 → 1. The cut of a kind of score
- * is where right answers part from noise.
+ * Maps a raw score linearly to the common scale: floor → 0, cut → 0.70, 1 → 1. The cut separates right answers from noise.
  */
 export function calibrated(
   raw: number,

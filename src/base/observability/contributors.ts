@@ -8,10 +8,10 @@ export interface PartHealth {
   readonly [figure: string]: unknown;
 }
 
-/** Answers for one part; it must end by itself and must not throw. */
+/** Checks one part. It must end by itself and must not throw. */
 export type HealthCheck = () => PartHealth | Promise<PartHealth>;
 
-/** The parts that rooms add to readiness and to /metrics. A new room registers itself here and touches neither. */
+/** Health checks and metric samplers, which modules register for readiness and /metrics. */
 @Injectable()
 export class Contributors {
   private readonly checks = new Map<string, HealthCheck>();
@@ -22,7 +22,7 @@ export class Contributors {
     this.checks.set(part, check);
   }
 
-  /** Called before each scrape: the room sets the gauges whose values are asked for rather than counted. */
+  /** Adds a function that sets gauges before each scrape. */
   addSampler(sample: () => void): void {
     this.samplers.push(sample);
   }
@@ -37,15 +37,15 @@ export class Contributors {
 }
 
 /**
- * Removes a deleted tool's series (label `tool`): the number of series is bounded by the tools that exist. Called once
- * the tool's last process and call have ended, or a late count would bring a series back.
+ * Removes a deleted tool's series (label `tool`), so that the number of series stays bounded. It must be called after the
+ * tool's last process and call have ended, because a late count would create a series again.
  */
 export async function forgetTool(tool: string, metrics: readonly Metric[]): Promise<void> {
   for (const metric of metrics) {
     const { values } = await metric.get();
     const own = values.filter(({ labels }) => labels.tool === tool).map(({ labels }) => labels);
     for (const labels of own) {
-      // A histogram lists each bucket; `le` is not among the labels that it is removed by.
+      // A histogram lists each bucket, but is removed by its labels without `le`.
       const { le: _bucket, ...series } = labels as Record<string, string | number>;
       metric.remove(series);
     }

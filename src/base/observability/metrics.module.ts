@@ -5,7 +5,7 @@ import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, register, Registry } from 'prom-client';
 import { Contributors } from './contributors.js';
 
-/** Serves the registry after every room has set its gauges. */
+/** Serves the metrics after all samplers have set their gauges. */
 @ApiTags('operations')
 @Controller()
 class MetricsController {
@@ -34,7 +34,7 @@ class MetricsController {
 @Module({})
 export class MetricsModule {
   static forRoot(): DynamicModule {
-    // A server begins with an empty registry: tests start several in one process, one after the other.
+    // Cleared, because tests start several servers in one process.
     register.clear();
     collectDefaultMetrics();
     // promtool refuses gauges that end in `_total`.

@@ -11,7 +11,7 @@ export interface ToolLogEntry {
   readonly durationMs?: number;
   readonly error?: string;
   readonly pid?: number;
-  /** Why a process ended. */
+  /** Reason why a process ended. */
   readonly reason?: string;
   readonly exitCode?: number | null;
   readonly signal?: string | null;
@@ -20,7 +20,7 @@ export interface ToolLogEntry {
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** Calls come by the thousand and are recorded elsewhere; processes and failures are worth a line. */
+/** Log levels. Calls are frequent and recorded elsewhere, so they are logged at a low level. */
 const levels: Record<ToolLogEvent, Level> = {
   spawn: 'info',
   execute: 'debug',
@@ -45,7 +45,7 @@ export class ToolLog {
   }
 }
 
-/** A process or a health check that failed is worth more than its line at `info`; a failed answer is in the metrics. */
+/** The log level of an entry. Failed processes and health checks have a higher one; failed answers are in the metrics. */
 export function levelOf({ event, error }: ToolLogEntry): Level {
   const failed = error !== undefined && (event === 'health' || event === 'terminate' || event === 'spawn');
   return failed ? 'warn' : levels[event];

@@ -9,10 +9,11 @@ interface OnPort {
   readonly port?: number;
 }
 
+/** An allowed host, or all hosts below a domain. */
 export interface HostRule extends OnPort {
   /** Lower case, without a trailing dot; an address without brackets. */
   readonly host: string;
-  /** `*.host`: every name below it, not the host itself. */
+  /** Whether the rule is `*.host`: all names below the host, not the host itself. */
   readonly below: boolean;
 }
 
@@ -25,14 +26,14 @@ const webPorts: readonly number[] = [80, 443];
 const isOnPort = (rule: OnPort, port: number): boolean =>
   rule.port === undefined ? webPorts.includes(port) : rule.port === port;
 
-/** @returns undefined for no port */
+/** The port in a rule's digits; undefined if it is out of range. */
 function portIn(digits: string | undefined): OnPort | undefined {
   if (digits === undefined) return {};
   const port = Number(digits);
   return port > 0 && port < 65_536 ? { port } : undefined;
 }
 
-/** @returns the rule in an entry of `allowedHosts`; undefined if it is invalid */
+/** Parses an entry of `allowedHosts`; undefined if it is invalid. */
 export function parseHostRule(entry: string): HostRule | undefined {
   if (isIP(entry) === 6) return { host: nameOf(entry), below: false };
   const [, star, host, digits] = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
@@ -55,6 +56,7 @@ export class HostRules {
     this.rules = entries.map(parseHostRule).filter((rule) => rule !== undefined);
   }
 
+  /** The rule that allows a host on a port; an exact one takes precedence. */
   find(host: string, port: number): HostRule | undefined {
     const name = nameOf(host);
     const matches = (rule: HostRule): boolean =>
@@ -65,8 +67,8 @@ export class HostRules {
 }
 
 /**
- * Addresses that tools may connect to: public ones, and those that an operator allows. Both on the ports
- * of the web, unless a rule names another one.
+ * Addresses to which tools may connect: public ones, and those that an operator allows. Both only on ports 80 and 443, unless
+ * a rule names another one.
  */
 export class OutboundRules {
   private constructor(
@@ -92,21 +94,21 @@ export class OutboundRules {
   }
 
   /**
-   * @param host as the URL names it
-   * @param address where it leads, or the host itself; absent: a proxy looks the name up
-   * @returns what stands in the way, such as `private address` or `port 22`; undefined: nothing
+   * The reason why a host may not be reached, such as `private address` or `port 22`; undefined if it may.
+   * @param host host of the URL
+   * @param address address of the host; absent if a proxy resolves the name
    */
   obstacle(host: string, port: number, address?: string): string | undefined {
     if (this.names(host, port)) return undefined;
     if (address !== undefined) {
-      const found = ipaddr.parse(address);
-      if (this.networks.some((rule) => covers(rule, found, port))) return undefined;
-      if (!isPublic(found)) return `${found.range()} address`;
+      const parsed = ipaddr.parse(address);
+      if (this.networks.some((rule) => covers(rule, parsed, port))) return undefined;
+      if (!isPublic(parsed)) return `${parsed.range()} address`;
     } else if (privateName.test(nameOf(host))) return 'name of a private network';
     return webPorts.includes(port) ? undefined : `port ${port}`;
   }
 
-  /** The same for a URL whose host is an address or `localhost`; other names are resolved when they are used. */
+  /** `obstacle` for a URL whose host is an address or `localhost`. Other names are resolved when they are used. */
   literalObstacle(url: URL): string | undefined {
     const host = nameOf(url.hostname);
     const address = /^(.+\.)?localhost$/.test(host) ? '127.0.0.1' : host;
@@ -122,14 +124,14 @@ function covers(rule: NetworkRule, address: Address, port: number): boolean {
   return address.match([net, bits] as [ipaddr.IPv4 & ipaddr.IPv6, number]);
 }
 
-/** A name that only a `*` covers does not lead into private networks; one that is listed itself may. */
+/** Whether a host may have this address: private ones only if the rule names the host itself, without `*`. */
 export const mayLeadTo = (rule: HostRule, address: string): boolean =>
   !rule.below || isPublic(ipaddr.parse(address));
 
-/** One spelling for all spellings of a host's name; an address of IPv6 has no brackets. */
+/** A host's name in lower case, without a trailing dot and without the brackets of IPv6. */
 export const nameOf = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '');
 
-/** The part of IPv6 that is given to hosts of the internet; of it, and of IPv4, much is set aside for other ends. */
+/** The part of IPv6 that is assigned to hosts of the internet. Parts of it and of IPv4 are reserved. */
 const globalUnicast = ipaddr.IPv6.parse('2000::');
 
 const isPublic = (address: Address): boolean =>
@@ -138,8 +140,8 @@ const isPublic = (address: Address): boolean =>
 
 const ipv4Compatible = ipaddr.IPv6.parse('::');
 
-/** The address that is reached in the end: IPv6 has several forms for one of IPv4. */
-function reached(text: string): Address {
+/** The address that is really reached: IPv6 has several forms that contain an IPv4 address. */
+function effectiveAddress(text: string): Address {
   const address = ipaddr.parse(text);
   if (address.kind() === 'ipv4') return address;
   const range = address.range();
@@ -154,10 +156,10 @@ function reached(text: string): Address {
 /** Names that no public name server knows (RFC 6762, appendix G). */
 const privateName = /^[^.]+$|\.(local|localhost|intranet|internal|private|corp|home|lan|home\.arpa)$/;
 
-/** Whether a `NO_PROXY` has a host: itself, a domain above it or its network, on each port or on the one that it names. */
+/** Whether a `NO_PROXY` list contains a host, a domain above it or its network, on all ports or on this one. */
 export function isListed(list: string, host: string, port: number): boolean {
   const name = nameOf(host);
-  const holds = (entry: string): boolean => {
+  const matches = (entry: string): boolean => {
     const network = parseNetwork(entry);
     const rule = network ?? parseHostRule(entry.replace(/^\*?\./, ''));
     if (!rule || port !== (rule.port ?? port)) return entry === '*';
@@ -165,42 +167,45 @@ export function isListed(list: string, host: string, port: number): boolean {
       ? isIP(name) !== 0 && covers({ ...network, port }, ipaddr.parse(name), port)
       : `.${name}`.endsWith(`.${(rule as HostRule).host}`);
   };
-  return list.split(/[\s,]+/).some(holds);
+  return list.split(/[\s,]+/).some(matches);
 }
 
 /** Metadata services of clouds that are not link-local: Alibaba, Azure, Oracle, AWS, Google. */
 const metadata = new Set(
   '100.100.100.200 168.63.129.16 192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254'
     .split(' ')
-    .map((each) => ipaddr.parse(each).toNormalizedString()),
+    .map((address) => ipaddr.parse(address).toNormalizedString()),
 );
 
 const metadataNames = ['metadata.google.internal', 'metadata.goog'];
 
-/** Whether this is the address, or a name, of a cloud's metadata, which can never be allowed: it serves credentials. */
+/** Whether a host is link-local or a cloud's metadata service, which is never allowed because it serves credentials. */
 export function isForbidden(host: string): boolean {
   if (isIP(host) === 0) return metadataNames.includes(nameOf(host));
-  const found = reached(host);
-  return found.range() === 'linkLocal' || metadata.has(found.toNormalizedString());
+  const address = effectiveAddress(host);
+  return address.range() === 'linkLocal' || metadata.has(address.toNormalizedString());
 }
 
+/** The message for a forbidden host. */
 export const forbidden = (host: string): string =>
   `${host} leads to a link-local or metadata address, to which nothing may connect`;
 
-/** Whether a host, by name or address, is this machine alone. */
+/** Whether a host, by name or address, is on loopback. */
 export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || (isIP(host) !== 0 && reached(host).range() === 'loopback');
+  host === 'localhost' || (isIP(host) !== 0 && effectiveAddress(host).range() === 'loopback');
 
-/** Whether this is a port of this host that this server listens on. */
+/** Whether this server itself listens at an address and port. */
 export function isOwnAddress(address: string, port: number, ownPort: number | undefined): boolean {
   if (port !== ownPort) return false;
-  const found = reached(address);
-  if (['loopback', 'unspecified'].includes(found.range())) return true;
+  const target = effectiveAddress(address);
+  if (['loopback', 'unspecified'].includes(target.range())) return true;
   // Read on each call, because interfaces may change.
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return own.some((each) => reached(each.address).toNormalizedString() === found.toNormalizedString());
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const text = target.toNormalizedString();
+  return own.some((each) => effectiveAddress(each.address).toNormalizedString() === text);
 }
 
+/** The port of a URL, or the default one of its protocol. */
 export const portOfUrl = ({ port, protocol }: URL): number =>
   Number(port) || (protocol === 'https:' ? 443 : 80);
 

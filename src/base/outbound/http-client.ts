@@ -4,11 +4,12 @@ import type { Dispatcher } from 'undici';
 import { type ConnectRules, Destination } from './connector.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
+/** The service that a client calls, and its limits. */
 export interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isDirect'> {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly connections: number;
-  /** Limit for the whole of a request: connecting, headers and body. */
+  /** Timeout of a whole request: connection, headers and body. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
   /** Whether an error quotes the start of the response. Off for services whose responses may contain secrets. */
@@ -30,23 +31,23 @@ export interface HttpRequest {
   readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 
-/** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
+/** Sends requests to one service, limited in time and size. Redirects are failures, because they may lead to another host. */
 export class HttpClient {
   private readonly dispatcher: Dispatcher;
 
   constructor(private readonly settings: HttpClientSettings) {
-    // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
+    // `within` limits a request as a whole; undici's timeouts restart with each part of it.
     this.dispatcher = new Destination(new URL(settings.origin), settings).dispatcher(settings.connections);
   }
 
   /**
-   * @param limitMs for this request, where it has less time than the settings grant
-   * @returns the answer's JSON
+   * Sends a request and parses the answer's JSON.
+   * @param limitMs shorter timeout for this request
    * @throws UpstreamFailure
    */
   async ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
     const text = await this.within(request, limitMs, async (signal) =>
-      this.read(await this.answered(request, signal)),
+      this.read(await this.respond(request, signal)),
     );
     try {
       return parse(text, undefined, safely);
@@ -56,49 +57,46 @@ export class HttpClient {
   }
 
   /**
-   * The bytes of an answer as they come. Its time is bounded by the signal, its size by the reader.
+   * Streams the bytes of an answer. The signal limits its time, the reader its size.
    * @throws UpstreamFailure before the first byte
    */
   async stream(request: HttpRequest): Promise<AsyncIterable<Uint8Array>> {
     const { signal = null } = request;
     try {
-      return (await this.answered(request, signal)).body;
+      return (await this.respond(request, signal)).body;
     } catch (error) {
       signal?.throwIfAborted();
       throw asFailure(error);
     }
   }
 
-  /**
-   * Sends a request whose answer is not read.
-   * @throws UpstreamFailure
-   */
+  /** Sends a request whose answer is not read. @throws UpstreamFailure */
   tell(request: HttpRequest): Promise<void> {
-    return this.within(request, undefined, async (signal) => drop(await this.answered(request, signal)));
+    return this.within(request, undefined, async (signal) => drop(await this.respond(request, signal)));
   }
 
-  /** Cuts off the requests that are under way. */
+  /** Aborts all running requests. */
   async close(): Promise<void> {
     await this.dispatcher.destroy();
   }
 
   private async within<T>(
-    { signal: wanted }: HttpRequest,
+    { signal: ownSignal }: HttpRequest,
     limitMs: number | undefined,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const ms = Math.min(this.settings.timeoutMs, limitMs ?? Infinity);
     try {
-      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal), wanted);
+      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal), ownSignal);
     } catch (error) {
-      wanted?.throwIfAborted();
+      ownSignal?.throwIfAborted();
       if (error instanceof TaskCancelledError)
         throw new UpstreamFailure('timeout', `no answer within ${ms} ms`);
       throw asFailure(error);
     }
   }
 
-  private async answered(
+  private async respond(
     { onHeaders, ...request }: HttpRequest,
     signal: AbortSignal | null,
   ): Promise<Dispatcher.ResponseData> {
@@ -139,7 +137,7 @@ export class HttpClient {
 const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
 function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
-  const message = `it answered ${statusCode}${why && `: ${why}`}`;
+  const message = `it respond ${statusCode}${why && `: ${why}`}`;
   const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
   const failed = (kind: FailureKind, pause = 0): UpstreamFailure =>
     new UpstreamFailure(kind, message, pause, statusCode);
@@ -157,7 +155,7 @@ async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
   return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, whyChars);
 }
 
-/** A service may repeat the token that it was shown. A shorter one is a placeholder, and may stand in any word. */
+/** Redacts the request's token, which a service may repeat. A shorter one is a placeholder and could be part of any word. */
 function withoutToken(text: string, { authorization }: Readonly<Record<string, string>>): string {
   const token = authorization?.split(' ').at(-1) ?? '';
   return token.length < minTokenLength ? text : text.replaceAll(token, '[token]');
@@ -165,25 +163,25 @@ function withoutToken(text: string, { authorization }: Readonly<Record<string, s
 const minTokenLength = 8;
 
 /**
- * RFC 9110's `Retry-After`: seconds, or a date.
+ * Parses `Retry-After` (RFC 9110): seconds, or a date.
  * @param now milliseconds since the epoch
- * @returns milliseconds to wait; 0 for a header that is absent, over or not understood
+ * @returns milliseconds to wait; 0 for a header that is absent, past or invalid
  */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number {
   const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
-  // A date of HTTP begins with the day's name; Date.parse alone takes almost any number for one.
+  // An HTTP date begins with the day's name. Date.parse would also accept almost any number.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
 }
 
-/** An unread body would keep its connection; the rest of it, errors included, is of no use. */
+/** Discards an unread body, which would keep its connection busy. */
 function drop({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => undefined);
   body.destroy();
 }
 
-/** The code of a connection error is most informative. An AggregateError of several addresses has no message. */
+/** Code and message of a connection error. An AggregateError of several addresses has no message. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return [code, message].filter(Boolean).join(': ') || String(error);
@@ -195,25 +193,25 @@ const asFailure = (error: unknown): UpstreamFailure =>
 const firstBytes = 16_384;
 
 /**
- * The beginning of a stream, in one piece. What comes is copied together at once: a server may send each byte by itself,
- * and a list of them would take a hundred times as much.
- * @returns `whole`: it had no more than `maxBytes`; a stream that has more is ended
+ * Reads the beginning of a stream into one buffer. Chunks are copied at once, because a list of single bytes would take a
+ * hundred times the memory.
+ * @returns `whole`: whether the stream had at most `maxBytes`; a longer one is ended
  */
 export async function readAtMost(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,
 ): Promise<{ readonly body: Buffer; readonly whole: boolean }> {
-  let kept = Buffer.alloc(firstBytes);
+  let buffer = Buffer.alloc(firstBytes);
   let size = 0;
   for await (const bytes of stream) {
     if (size + bytes.length > maxBytes) {
       const rest = bytes.subarray(0, maxBytes - size);
-      return { body: Buffer.concat([kept.subarray(0, size), rest]), whole: false };
+      return { body: Buffer.concat([buffer.subarray(0, size), rest]), whole: false };
     }
-    if (size + bytes.length > kept.length)
-      kept = Buffer.concat([kept], Math.max(2 * kept.length, size + bytes.length));
-    kept.set(bytes, size);
+    if (size + bytes.length > buffer.length)
+      buffer = Buffer.concat([buffer], Math.max(2 * buffer.length, size + bytes.length));
+    buffer.set(bytes, size);
     size += bytes.length;
   }
-  return { body: kept.subarray(0, size), whole: true };
+  return { body: buffer.subarray(0, size), whole: true };
 }

@@ -8,45 +8,46 @@ import { UpstreamFailure } from './upstream-failure.js';
 import { systemClock } from '../common/clock.js';
 
 export interface RetrySettings {
-  /** Tries beside the first. */
+  /** Max tries after the first. */
   readonly retries: number;
-  /** The longest pause before the first retry, in milliseconds; it doubles with each. */
+  /** Max pause before the first retry, in milliseconds. It doubles with each retry. */
   readonly pauseMs: number;
-  /** Limit for all tries and pauses of a question together, in milliseconds. */
+  /** Timeout of all tries and pauses of a question together, in milliseconds. */
   readonly deadlineMs: number;
 }
 
 /** The end of one try. */
 export interface TryReport {
-  /** The first is 1. */
+  /** Number of the try, from 1. */
   readonly attempt: number;
   readonly durationMs: number;
-  /** Absent: it was answered. */
+  /** Absent if the try succeeded. */
   readonly failure?: UpstreamFailure;
 }
 
-/** A question, and how its answer is taken apart. */
+/** A request with a function that reads its answer. */
 export interface Question<T> extends HttpRequest {
-  /** @throws UpstreamFailure `invalid_answer` for what is not of the agreed shape */
+  /** Reads an answer. @throws UpstreamFailure `invalid_answer` if it has an unexpected form */
   readonly read: (answer: unknown) => T;
 }
 
 /**
- * Questions to one service: each is asked again while that may help and time is left, and not at all while the service
- * fails, for its circuit is asked before every try.
+ * Calls to one service. A failed call is retried while a retry may help and time is left. The service's circuit is checked
+ * before each try.
  */
 export class UpstreamCalls {
   constructor(
     private readonly settings: RetrySettings,
-    /** @param limitMs what is left of the time for the whole question */
+    /** @param limitMs time left for the whole question */
     private readonly send: (request: HttpRequest, limitMs: number) => Promise<unknown>,
     private readonly circuit: CircuitBreaker,
     private readonly report: (report: TryReport) => void = () => undefined,
   ) {}
 
   /**
-   * @param signal aborts when nobody waits any more. A try under way goes on to its end, for what it learns about the
-   * service counts, and its answer may serve the next one who asks; there is no other try.
+   * Asks a question.
+   * @param signal aborts when the answer is not needed any more. A running try goes on, because its result counts for the
+   *   circuit and may answer the next caller; no further try is made.
    * @throws UpstreamFailure of the last try, or the signal's reason
    */
   async ask<T>(question: Question<T>, signal: AbortSignal): Promise<T> {
@@ -68,16 +69,16 @@ export class UpstreamCalls {
     }
   }
 
-  /** A service that asks for more time than there is, is not asked again. */
+  /** The retry policy. There is no retry if the service asks for a longer pause than the time left. */
   private retrying(deadline: Deadline) {
     const { retries, pauseMs: firstMs, deadlineMs: maxMs } = this.settings;
     let failures = 0;
     let pauseMs = 0;
     const again = handleWhen((error) => {
       if (!(error instanceof UpstreamFailure) || !error.mayTryAgain) return false;
-      // Full jitter, so that many who failed together do not come back together.
+      // Full jitter, so that callers that failed together do not retry together.
       pauseMs = Math.max(error.retryAfterMs, backOff(++failures, { firstMs, maxMs, jitter: 1 }));
-      // A try that has less time than the first pause would prove nothing about the service.
+      // A try with less time than the first pause would tell nothing about the service.
       return pauseMs + firstMs <= deadline.remainingMs();
     });
     return retry(again, { maxAttempts: retries, backoff: new DelegateBackoff(() => pauseMs) });
@@ -116,7 +117,7 @@ const isTried = (error: unknown): error is UpstreamFailure =>
 
 /** A model behind an OpenAI-compatible endpoint. */
 export interface ModelAddress {
-  /** Up to the service's own path, such as `/embeddings`, which is added unless the URL ends so. */
+  /** Base URL. The service's path, such as `/embeddings`, is added unless the URL ends with it. */
   readonly url: string;
   readonly model: string;
   readonly apiKey: string | undefined;
@@ -133,7 +134,7 @@ export function endpointUrl({ url: base }: ModelAddress, service: `/${string}`):
 export const keyHeader = ({ apiKey }: ModelAddress): Readonly<Record<string, string>> =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
 
-/** An endpoint that fails half of its tries is left alone; then one request probes it. */
+/** A circuit that opens if half of the tries fail; one request probes it. */
 export const endpointBreaker = (): CircuitBreaker =>
   new CircuitBreaker(
     {

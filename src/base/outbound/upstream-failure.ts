@@ -1,21 +1,21 @@
 /**
- * The ways in which a try can fail: whether another try may do better, and whether the service is at fault, which
- * its circuit counts. An answer that cannot be used will not be another one on the next try.
+ * Kinds of failures. `again`: whether a retry may succeed. `fault`: whether the service is at fault, which its circuit
+ * counts. An invalid answer is not retried, because it would be the same.
  */
 const kinds = {
-  /** No whole answer within the time of a try, or 408. */
+  /** No complete answer within the timeout of a try, or 408. */
   timeout: { again: true, fault: true },
-  /** Refused, reset, no such host, no TLS. */
+  /** Connection refused or reset, unknown host, TLS error. */
   unreachable: { again: true, fault: true },
   /** 5xx. */
   server_error: { again: true, fault: true },
   /** 429. */
   rate_limited: { again: true, fault: true },
-  /** Another 4xx: the service works and does not want our question. */
+  /** Another 4xx: the service works but refuses the request. */
   rejected: { again: false, fault: false },
-  /** 3xx: our token is for this host only. */
+  /** 3xx: the token must not be sent to another host. */
   redirected: { again: false, fault: true },
-  /** No JSON, or not of the shape that was agreed. */
+  /** No JSON, or JSON of an unexpected form. */
   invalid_answer: { again: false, fault: true },
   answer_too_large: { again: false, fault: true },
   /** Not tried: the service has failed too often. */
@@ -27,7 +27,7 @@ export type FailureKind = keyof typeof kinds;
 /** The reason why a service gave no answer; the message is for the operator. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
-  /** Tries that were made for the question. */
+  /** Number of tries. */
   tries = 0;
 
   constructor(
@@ -35,7 +35,7 @@ export class UpstreamFailure extends Error {
     message: string,
     /** The pause that the service asks for, in milliseconds. */
     readonly retryAfterMs = 0,
-    /** The answer's HTTP status, where there was one. */
+    /** HTTP status of the answer, if there was one. */
     readonly status?: number,
   ) {
     super(message);

@@ -11,9 +11,9 @@ import { heapMb, limitMs, type SchemaTrial, SchemaThread, ThreadBusy } from './s
 
 /**
  * Checks an input against a schema. An invalid input is repaired if its meaning is certain.
- * @param bytes of the input's JSON, or somewhat more
- * @param holder the caller, for the limit of waiting inputs
- * @throws Refusal if it would take too long
+ * @param bytes size of the input's JSON, or somewhat more
+ * @param holder id of the caller, for the limit of waiting inputs
+ * @throws Refusal if the check would take too long
  */
 export type InputValidator = (input: unknown, bytes: number, holder?: string) => Verdict | Promise<Verdict>;
 
@@ -34,7 +34,10 @@ interface SizedInput {
 const maxOnLoop = 4_000_000;
 /** The same limit for finding and repairing all problems. */
 const maxRepairOnLoop = 200_000;
-const [maxOfCaller, maxPassesWaiting] = [4, 8];
+/** Max inputs of one caller that wait for the thread. */
+const maxPerCaller = 4;
+/** Max inputs that wait for the thread. */
+const maxWaiting = 8;
 /** Max bytes of an input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;
 const maxSchemaBytes = 65_536;
@@ -70,15 +73,15 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
 }
 
 /**
- * Makes validators from untrusted schemas. Small inputs of simple schemas are checked on the event loop; all others in a
- * thread, which is ended if that takes too long.
+ * Makes validators from untrusted schemas. Small inputs of simple schemas are checked on the event loop, all others in a
+ * thread, which is ended if a check takes too long.
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
   private readonly tests = new SchemaThread('schema test', new CallerSlots(Infinity));
-  private readonly passes = new SchemaThread(
+  private readonly validations = new SchemaThread(
     'input validation',
-    new CallerSlots(maxOfCaller, maxPassesWaiting),
+    new CallerSlots(maxPerCaller, maxWaiting),
   );
 
   /**
@@ -87,23 +90,23 @@ export class InputSchemas implements OnApplicationShutdown {
    *   `tool_unavailable` if the thread does not start
    */
   async compile(given: unknown): Promise<CompiledInput> {
-    const { schema, cost, warnings } = await this.tried(given, 'inputSchema');
+    const { schema, cost, warnings } = await this.test(given, 'inputSchema');
     const text = JSON.stringify(schema);
     const compiled = cost < Infinity ? compileSchema(schema) : undefined;
     // Compiled on demand, because most inputs are valid.
-    let all: CompiledSchema | undefined;
+    let allProblems: CompiledSchema | undefined;
     const validate: InputValidator = (input, bytes, holder) => {
       const isSmall = bytes <= maxBytesForAll;
-      if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall, holder);
+      if (!compiled || bytes * cost > maxOnLoop) return this.validateInThread(text, input, isSmall, holder);
       const first = guarded(() => compiled.problemsOf(input));
       if (first.length === 0) return first;
       if (isSmall && bytes * cost <= maxRepairOnLoop) {
-        all ??= compileSchema(schema, { allErrors: true });
-        const { repair } = all;
+        allProblems ??= compileSchema(schema, { allErrors: true });
+        const { repair } = allProblems;
         return guarded(() => repair(input));
       }
       // Reports the first problem if the thread that finds the others fails.
-      return this.passAway(text, input, isSmall, holder).catch(() => first);
+      return this.validateInThread(text, input, isSmall, holder).catch(() => first);
     };
     return Object.assign(validate, { schema, warnings });
   }
@@ -111,27 +114,27 @@ export class InputSchemas implements OnApplicationShutdown {
   /**
    * Checks an output schema, which clients compile.
    * @returns the schema without its `$id`, because clients confuse two schemas with the same one
-   * @throws as `compile`
+   * @throws what `compile` throws
    */
   async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
-    await this.tried(schema, 'outputSchema');
+    await this.test(schema, 'outputSchema');
     if (/"\$id":"/.test(JSON.stringify(schema)))
-      throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');
+      throw invalidSchema('outputSchema', 'holds schemas with an $id, which other schemas may have');
     return { schema };
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.tests.stop(), this.passes.stop()]);
+    await Promise.all([this.tests.stop(), this.validations.stop()]);
   }
 
-  private tried(given: unknown, member: SchemaMember): Promise<SchemaTrial> {
+  private test(given: unknown, member: SchemaMember): Promise<SchemaTrial> {
     const schema = checkedText(given, member);
     return this.tests.ask({ schema, isOutput: member === 'outputSchema' }).catch((error: unknown) => {
-      if (error instanceof ThreadBusy) throw notTried(error, member);
-      const costs = whyTooCostly(error);
-      if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);
+      if (error instanceof ThreadBusy) throw untested(error, member);
+      const costs = exceededLimit(error);
+      if (costs) throw invalidSchema(member, `takes ${costs} to compile and to try out: make it smaller`);
       if (error instanceof WorkerEnded) throw error;
-      throw wrong(member, `is not a valid JSON Schema: ${messageOf(error)}`);
+      throw invalidSchema(member, `is not a valid JSON Schema: ${messageOf(error)}`);
     });
   }
 
@@ -139,43 +142,44 @@ export class InputSchemas implements OnApplicationShutdown {
    * Validates in the thread.
    * @throws Refusal `invalid_input` if that takes too much time or memory, `queue_full` if the thread is busy or not started
    */
-  private async passAway(
+  private async validateInThread(
     schema: string,
     input: unknown,
     allErrors: boolean,
     holder: string | undefined,
   ): Promise<Verdict> {
     try {
-      return await this.passes.ask({ schema, input: JSON.stringify(input), allErrors }, holder);
+      return await this.validations.ask({ schema, input: JSON.stringify(input), allErrors }, holder);
     } catch (error) {
       if (error instanceof ThreadBusy)
         throw new Refusal('queue_full', messageOf(error), { retryAfterMs: limitMs });
       if (!(error instanceof WorkerEnded)) throw notValidated(error);
       if (error.reason === 'stopped')
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: limitMs });
-      const costs = whyTooCostly(error);
+      const costs = exceededLimit(error);
       if (!costs) throw error;
       // Finding only the first problem takes less.
-      if (allErrors) return this.passAway(schema, input, false, holder);
-      throw invalid(`takes ${costs} to validate: make it smaller`);
+      if (allErrors) return this.validateInThread(schema, input, false, holder);
+      throw invalidInput(`takes ${costs} to validate: make it smaller`);
     }
   }
 }
 
 type SchemaMember = 'inputSchema' | 'outputSchema';
 
-/** The JSON of a schema. @throws Problem `invalid_request` if it is no object or too large */
+/** A schema as JSON. @throws Problem `invalid_request` if it is no object or too large */
 function checkedText(schema: unknown, member: SchemaMember): string {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    throw wrong(member, 'must be a JSON Schema object');
+    throw invalidSchema(member, 'must be a JSON Schema object');
   if (isDeeperThan(schema, maxSchemaDepth))
-    throw wrong(member, `is nested deeper than ${maxSchemaDepth} levels`);
+    throw invalidSchema(member, `is nested deeper than ${maxSchemaDepth} levels`);
   const text = JSON.stringify(schema);
   const bytes = Buffer.byteLength(text);
-  if (bytes > maxSchemaBytes) throw wrong(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
+  if (bytes > maxSchemaBytes) throw invalidSchema(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
   return text;
 }
 
+/** Runs a compiled validator. @throws Refusal if it throws */
 function guarded<T extends Verdict>(validate: () => T): T {
   try {
     return validate();
@@ -186,27 +190,27 @@ function guarded<T extends Verdict>(validate: () => T): T {
 
 /** The refusal for a schema whose validator throws, which is the tool's fault. */
 function notValidated(error: unknown): Refusal {
-  return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
+  return invalidInput(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 }
 
 /** The exceeded limit (time or memory) for which a thread was ended. */
-function whyTooCostly(error: unknown): string | undefined {
+function exceededLimit(error: unknown): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
   return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
 }
 
 /** The problem of a schema that could not be tested, because the machine is busy. */
-const notTried = (error: ThreadBusy, member: SchemaMember): Problem =>
-  new Problem('tool_unavailable', `${member} could not be tried out: ${error.message}`, {
+const untested = (error: ThreadBusy, member: SchemaMember): Problem =>
+  new Problem('tool_unavailable', `${member} could not be test out: ${error.message}`, {
     retryAfterMs: 10_000,
   });
 
-function invalid(detail: string): Refusal {
+function invalidInput(detail: string): Refusal {
   return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
 }
 
-function wrong(member: SchemaMember, detail: string): Problem {
+function invalidSchema(member: SchemaMember, detail: string): Problem {
   const errors = [{ pointer: `/${member}`, detail }];
   return new Problem('invalid_request', `${member} ${detail}`, { errors });
 }

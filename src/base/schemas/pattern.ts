@@ -1,13 +1,13 @@
 import { RE2JS } from 're2js';
 
 /*
- * JSON Schema's patterns are ECMA-262's. RE2 runs in linear time, which native regular expressions do not; its syntax
- * differs. Each pattern is written anew in RE2's, but for look-around and back references, which RE2 cannot express.
+ * JSON Schema uses the patterns of ECMA-262, which may take exponential time. This translates them to the syntax of RE2,
+ * which runs in linear time. Look-around and back references cannot be translated.
  */
 
-/** Repeats that RE2 takes, of nested ones their product. */
+/** Max repeats in RE2; those of nested groups are multiplied. */
 const maxRepeats = 1_000;
-/** Atoms of a pattern, counted as often as they are repeated. */
+/** Max atoms of a pattern, counted as often as they are repeated. */
 const maxAtoms = 5_000;
 const noSpace =
   '\\x00-\\x08\\x0e-\\x1f\\x21-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
@@ -20,7 +20,7 @@ const escapes: Readonly<Record<string, Chars>> = {
   ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
   ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
 };
-/** RE2 knows the short names of categories, and those of scripts and binary properties. */
+/** Short names of Unicode categories: RE2 does not know the long ones. */
 const shortNames: Readonly<Record<string, string>> = {
   ...{ Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Mark: 'M', Number: 'N' },
   ...{ Decimal_Number: 'Nd', Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
@@ -29,11 +29,11 @@ const shortNames: Readonly<Record<string, string>> = {
 interface Part {
   readonly text: string;
   readonly atoms: number;
-  /** Product of the repeats in it. */
+  /** Product of the repeats in the part. */
   readonly repeats: number;
 }
 
-/** @throws Error that says which part of the pattern RE2 cannot express */
+/** Compiles a pattern for RE2. @throws Error that names the part that RE2 cannot express */
 export function linearPattern(source: string): RE2JS {
   return RE2JS.compile(new PatternReader(source).read());
 }
@@ -105,14 +105,14 @@ class PatternReader {
       const to = this.take(/-(?!\])/uy) && this.chars(true);
       const isRange = typeof from === 'number' && typeof to === 'number';
       if (isRange && to < from) throw new Error('it has a range whose end precedes its start');
-      // Beside a set of characters the hyphen is one itself.
+      // Next to a class of characters, a hyphen is literal.
       if (to !== undefined && !isRange) this.at = start;
       text += isRange ? `${literal(from)}-${literal(to)}` : inside(from);
     }
     return text;
   }
 
-  /** The next character, or what an escape stands for. */
+  /** The next character or escape. */
   private chars(isInClass: boolean): Chars {
     const found = this.take(
       /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|c([a-zA-Z])|([pP])(?:\{([\w=]+)\}|([A-Z]))|([^]))|[^\\]/uy,
@@ -133,7 +133,7 @@ class PatternReader {
     return sign.codePointAt(0) ?? 0;
   }
 
-  /** Half of a pair stands for the whole character, if the other half follows. */
+  /** The whole character of a surrogate pair, if the second half follows. */
   private codeUnit(unit: number): number {
     const low = unit >>> 10 === 0x36 ? this.take(/\\u([dD][c-fC-F][\da-fA-F]{2})/uy) : undefined;
     return low?.[1] ? (unit - 0xd800) * 1_024 + parseInt(low[1], 16) - 0xdc00 + 0x10000 : unit;
@@ -145,11 +145,11 @@ const leaf = (text: string): Part => ({ text, atoms: 1, repeats: 1 });
 const literal = (code: number): string => `\\x{${code.toString(16)}}`;
 const inside = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : chars);
 
-/** `[]` is nothing, and `[^]` is anything. */
+/** A class of characters. `[]` matches nothing, `[^]` matches all characters. */
 const classOf = (opening: string, chars: string): string =>
   chars === '' ? `${opening === '[' ? '[^' : '['}\\x{0}-\\x{10ffff}]` : `${opening}${chars}]`;
 
-/** Writes a part out several times if it is repeated more often than RE2 takes. */
+/** Repeats a part. If the count is over RE2's limit, the part is written several times. */
 function repeat(part: Part, min: number, max: number): Part {
   const most = max === Infinity ? Math.max(min, 1) : max;
   if (max < min) throw new Error('it repeats at most fewer times than at least');

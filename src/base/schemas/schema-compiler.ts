@@ -11,23 +11,23 @@ import { repaired, valueAt, type Verdict } from './schema-repair.js';
 export interface CompiledSchema {
   /** Size of its patterns' automata. */
   readonly instructions: number;
-  /** @returns the first problem of an input, or with `allErrors` the first twenty; empty if it is valid */
+  /** The first problem of an input, or with `allErrors` the first twenty; empty if it is valid. */
   readonly problemsOf: (input: unknown) => readonly FieldProblem[];
-  /** @returns the input that an invalid one stands for, or the problems that its repair leaves */
+  /** The repaired input, or the problems that remain. */
   readonly repair: (input: unknown) => Verdict;
 }
 
-/** Memory for the states of one pattern's automaton. */
+/** Max memory for the states of one pattern's automaton. */
 const patternCacheBytes = 524_288;
 
 /**
- * Compiles a schema that is known to be one of its dialect. Each has a compiler instance of its own, so that a
- * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
- * @throws Error that says what is wrong with it
+ * Compiles a schema that is valid in its dialect. Each schema has its own compiler instance, so that the schema of a removed
+ * tool can be garbage-collected. Unknown keywords are annotations; remote `$ref`s are not resolved.
+ * @throws Error with the reason
  */
 export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): CompiledSchema {
   let instructions = 0;
-  /** Patterns run in linear time: native regular expressions can be made to hang the server. */
+  /** Compiles a pattern that runs in linear time; a native regular expression could hang the server. */
   const linear = (source: string): RE2JS => {
     const pattern = linearPattern(source);
     const { dfa } = pattern.re2();
@@ -39,24 +39,24 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   const ajv = new Dialect({
     strict: false,
     allErrors,
-    // Written out wherever it is referred to, a small schema becomes gigabytes of code.
+    // Inlining all references could turn a small schema into gigabytes of code.
     inlineRefs: false,
-    // An input has no field `toString` just because every object inherits one.
+    // Inherited members such as `toString` are no fields of an input.
     ownProperties: true,
     validateFormats: false,
-    // Its dialect's schema was asked before: that takes longer to compile than all the rest.
+    // The schema was checked by its dialect before, which takes longer to compile than all the rest.
     validateSchema: false,
     meta: false,
     logger: false,
     code: {
       regExp: Object.assign(linear, { code: 'linearRegExp' }),
-      // It takes twice as long to compile as it is, and runs no faster.
+      // Optimised code takes twice as long to compile and runs no faster.
       optimize: false,
     },
   });
-  // An asynchronous one would answer with a promise, which reads as valid.
+  // An asynchronous validator would return a promise, which counts as valid.
   const { $async: _async, ...own } = all;
-  // Keeping account of what was evaluated takes time.
+  // Tracking evaluated members takes time.
   ajv.opts.unevaluated = JSON.stringify(own).includes('"unevaluated');
   if (ajv.opts.unevaluated) repairEvaluated(ajv);
   const validate = ajv.compile(own);
@@ -78,8 +78,8 @@ const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[]
     .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
 
 /**
- * Ajv 8.20 declares the properties and items that a branch has evaluated within the branch: if the branch is not taken
- * they are undefined, but they are read and written. The set of a `$ref` belongs to the other schema and is copied.
+ * Mends a bug of Ajv 8.20, which declares the evaluated properties and items of a branch within the branch. If the branch is
+ * not taken, they are undefined, but are read and written. The set of a `$ref` belongs to the other schema and is copied.
  */
 function repairEvaluated(ajv: SchemaCompiler): void {
   for (const keyword of ['patternProperties', 'unevaluatedItems']) {
@@ -100,27 +100,27 @@ function repairEvaluated(ajv: SchemaCompiler): void {
 export type SchemaCompiler = Ajv | Ajv2019 | Ajv2020;
 type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaCompiler;
 
-/** A schema, ready for the compiler of its dialect. */
+/** A schema with the compiler of its dialect. */
 interface InDialect {
   readonly Dialect: Dialect;
   readonly own: JsonSchema;
   readonly nearest: keyof typeof dialects;
-  /** Its dialect is not known here; it is read as the nearest. */
+  /** Present if the dialect is unknown, so that the nearest one is used. */
   readonly warning?: string;
 }
 
-/** Draft-06 lacks some of draft-07's keywords, and has no others. */
+/** Matches known dialects. Draft-06 is read as draft-07, of which it is a subset. */
 const known =
   /^"(|https:\/\/json-schema\.org\/draft\/20(20-12|19-09)\/schema#?|http:\/\/json-schema\.org\/draft-0[67]\/schema#?)"$/;
 
-/** The `$schema` of each dialect that is known. */
+/** The `$schema` of each known dialect. */
 export const dialects = {
   'draft-07': 'http://json-schema.org/draft-07/schema#',
   '2019-09': 'https://json-schema.org/draft/2019-09/schema',
   '2020-12': 'https://json-schema.org/draft/2020-12/schema',
 } as const;
 
-/** Reads `$schema`; a schema without one is of 2020-12. */
+/** The dialect of a schema, by its `$schema`; default: 2020-12. */
 export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
   const named = JSON.stringify($schema ?? '');
   const draft = /draft[-/]?0?([1-7])\b/i.exec(named)?.[1];

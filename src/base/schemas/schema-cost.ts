@@ -16,23 +16,22 @@ const limits = new Set([
 /** Cost factor of keywords whose members may each create an error object. */
 const errorsOf: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
 const maxAlternatives = 16;
-/** Compiling this many takes about 50 ms. */
+/** Max nodes of a schema. Compiling so many takes about 50 ms. */
 const maxNodes = 1_000;
 const maxInstructions = 1_000;
 /** Cost of a step of a pattern's automaton, relative to a keyword. */
 const nodesPerInstruction = 8;
 
 /**
- * The most checks that a byte of an input may cost. In a simple schema, with its references written out, each node
- * is asked once at most about each value.
- * @param instructions of the automata of its patterns
+ * Max number of checks per byte of an input. In a simple schema without references, each node checks each value at most once.
+ * @param instructions number of instructions of its patterns' automata
  * @returns Infinity if a keyword of the schema is not on the lists above, or if it is too large or recursive
  */
 export function costPerByte(root: JsonSchema, instructions: number): number {
   let nodes = 0;
-  /** @param repeated in items or additionalProperties, of which an input may have many */
+  /** @param repeated whether an input may have many such values (items, additionalProperties) */
   const isSimple = (schema: unknown, repeated: boolean): boolean => {
-    // Ends the walk of a recursive schema, too.
+    // Also ends for a recursive schema.
     if (++nodes > maxNodes) return false;
     if (!isObject(schema)) return typeof schema === 'boolean';
     return Object.entries(schema).every(([keyword, value]) => isSimpleKeyword(keyword, value, repeated));

@@ -4,9 +4,10 @@ import { messageOf } from '../common/message-of.js';
 import type { JsonSchema } from './json-schema.js';
 import { linearPattern } from './pattern.js';
 
-/** Members of a schema that cannot be used, with the reason: by their pointer, or `$ref …` for a reference. */
+/** Members of a schema that cannot be used, with the reason, by their JSON pointer, or by `$ref …` for a reference. */
 export type Faults = ReadonlyMap<string, string>;
 
+/** A schema that can be used, and what was changed in it. */
 export interface ReadSchema {
   readonly schema: JsonSchema;
   readonly warnings: readonly string[];
@@ -14,27 +15,33 @@ export interface ReadSchema {
 
 const maxPasses = 64;
 const maxWarnings = 10;
-const maps = new Set([
-  ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'],
-]);
+/** Keywords whose value is an object of schemas. */
+const maps = new Set(
+  'properties patternProperties $defs definitions dependentSchemas dependencies'.split(' '),
+);
+/** Keywords whose value is a list of schemas. */
 const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
-const emptied = new Set(['enum', 'anyOf', 'oneOf', 'allOf', 'type', 'items']);
-const single = new Set([
-  ...['items', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties', 'propertyNames'],
-  ...['unevaluatedProperties', 'not', 'if', 'then', 'else', 'contentSchema'],
-]);
-/** Types, with their names in programming languages and other schema languages. */
+/** Keywords that are removed if they are an empty list. */
+const removedIfEmpty = new Set(['enum', 'anyOf', 'oneOf', 'allOf', 'type', 'items']);
+/** Keywords whose value is a schema. */
+const singles = new Set(
+  (
+    'items additionalItems unevaluatedItems contains additionalProperties propertyNames unevaluatedProperties ' +
+    'not if then else contentSchema'
+  ).split(' '),
+);
+/** Types, each followed by its names in other languages. */
 const names =
   'string str text file date datetime uuid, integer int long, number num float double decimal, boolean bool, ' +
   'array list tuple set, object dict map, null none';
-const knownAs = new Map(
-  names.split(', ').flatMap((all) => all.split(' ').map((name, _at, [type]) => [name, type])),
+const typeByName = new Map(
+  names.split(', ').flatMap((group) => group.split(' ').map((name, _, [type]) => [name, type])),
 );
 
 /**
- * Reads an almost valid schema as what it means. A member that cannot be used is left out, so that it costs itself and
- * not the tool, which checks it itself.
- * @param faultsOf finds what is still wrong. @throws Error if that cannot be left out
+ * Makes an almost valid schema usable. Members that cannot be used are left out, because the tool checks its input itself.
+ * @param faultsOf finds the remaining faults
+ * @throws Error if a fault cannot be left out
  */
 export function readSchema(
   given: JsonSchema,
@@ -61,36 +68,37 @@ class SchemaReader {
   constructor(
     private readonly faults: Faults,
     private readonly warnings: Set<string>,
-    /** Whether a list of items is to be `prefixItems`. */
+    /** Whether a list in `items` means `prefixItems`. */
     private readonly isTuple: boolean,
   ) {}
 
+  /** Reads one schema. @param at its JSON pointer */
   schema(given: unknown, at: string): unknown {
     const fault = this.faults.get(at);
     if (typeof given === 'boolean' && fault === undefined) return given;
     if (!isObject(given) || fault !== undefined) {
-      this.without(at, fault ?? 'it is no schema');
+      this.leaveOut(at, fault ?? 'it is no schema');
       return true;
     }
-    const node = this.meant({ ...given }, at);
+    const node = this.normalised({ ...given }, at);
     const read = Object.fromEntries(
       Object.entries(node).flatMap(([name, value]) => this.member(name, value, at)),
     );
-    // A name that matches a pattern which is left out is none of the others.
+    // Without a pattern that was left out, its names would count as additional.
     if (sizeOf(read['patternProperties']) < sizeOf(node['patternProperties']))
       for (const name of ['additionalProperties', 'unevaluatedProperties']) delete read[name];
     return read;
   }
 
-  /** @throws Error if nothing would be left */
-  private without(at: string, why: string): [] {
+  /** Leaves out a member with a warning. @throws Error if nothing would be left */
+  private leaveOut(at: string, why: string): [] {
     if (['', '/$ref', '/type'].includes(at)) throw new Error(`${at} ${why}`);
     this.leftOut++;
     this.warnings.add(`${at} of its inputSchema is left out (${why}): the tool checks it itself`);
     return [];
   }
 
-  /** @returns the member as it is read, or none */
+  /** Reads one member. @returns its entry, or none if it is left out */
   private member(name: string, value: unknown, parent: string): [string, unknown][] {
     const at = `${parent}/${escapePointer(name)}`;
     const before = this.leftOut;
@@ -103,34 +111,34 @@ class SchemaReader {
   private partsOf(name: string, value: unknown, at: string): [string, unknown][] {
     const own = typeof value === 'string' ? this.faults.get(`${name} ${value}`) : undefined;
     const why = this.faults.get(at) ?? (name === 'pattern' ? patternFault(value) : own);
-    if (why !== undefined) return this.without(at, why);
+    if (why !== undefined) return this.leaveOut(at, why);
     if (maps.has(name) && isObject(value)) return [[name, this.map(name, value, at)]];
     if (Array.isArray(value) && (lists.has(name) || name === 'items'))
       return [[name, value.map((each, place) => this.schema(each, `${at}/${place}`))]];
-    if (single.has(name)) return [[name, this.schema(value, at)]];
+    if (singles.has(name)) return [[name, this.schema(value, at)]];
     const within = [...this.faults].find(([pointer]) => pointer.startsWith(`${at}/`));
-    return within ? this.without(at, within[1]) : [[name, value]];
+    return within ? this.leaveOut(at, within[1]) : [[name, value]];
   }
 
   private map(name: string, members: JsonSchema, at: string): JsonSchema {
     const entries = Object.entries(members).flatMap(([key, each]) => {
       const place = `${at}/${escapePointer(key)}`;
       const why = name === 'patternProperties' ? patternFault(key) : undefined;
-      if (why !== undefined) return this.without(place, why);
+      if (why !== undefined) return this.leaveOut(place, why);
       return [[key, name === 'dependencies' && Array.isArray(each) ? each : this.schema(each, place)]];
     });
     return Object.fromEntries(entries) as JsonSchema;
   }
 
-  /** Reads the members of a schema as what they mean, before its parts are read. */
-  private meant(node: Members, at: string): Members {
+  /** Rewrites members of older drafts, of OpenAPI and of other languages to those of draft 2020-12. */
+  private normalised(node: Members, at: string): Members {
     const read = (name: string, value: unknown, as = JSON.stringify(value) ?? 'absent'): void => {
       this.warnings.add(`${at}/${name} of its inputSchema is read as ${as}`);
       if (value === undefined) delete node[name];
       else node[name] = value;
     };
     for (const [name, value] of Object.entries(node))
-      if (Array.isArray(value) && value.length === 0 && (emptied.has(name) || maps.has(name)))
+      if (Array.isArray(value) && value.length === 0 && (removedIfEmpty.has(name) || maps.has(name)))
         read(name, maps.has(name) ? {} : undefined);
     const { items, additionalItems, id } = node;
     if (this.isTuple && Array.isArray(items)) {
@@ -140,13 +148,13 @@ class SchemaReader {
     }
     if (typeof id === 'string' && id.startsWith('#')) node['$anchor'] ??= id.slice(1);
     if (typeof id === 'string') read('id', undefined);
-    const type = meantType(node['type']);
+    const type = normalType(node['type']);
     if (type === undefined && at === '' && node['type'] !== undefined && node['type'] !== 'any')
-      this.without('/type', `${JSON.stringify(node['type'])} is no type`);
+      this.leaveOut('/type', `${JSON.stringify(node['type'])} is no type`);
     if (JSON.stringify(type) !== JSON.stringify(node['type'])) read('type', type);
-    meantLimits(node, read);
-    meantNull(node);
-    meantRequired(node, read);
+    normaliseLimits(node, read);
+    normaliseNullable(node);
+    normaliseRequired(node, read);
     return node;
   }
 }
@@ -165,16 +173,16 @@ function patternFault(pattern: unknown): string | undefined {
 
 const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
 
-/** @returns undefined if it allows all types */
-function meantType(given: unknown): unknown {
+/** The types with their names in JSON Schema; undefined if all are allowed or one is unknown. */
+function normalType(given: unknown): unknown {
   const types: unknown[] = [given ?? []].flat();
-  const meant = new Set(types.map((type) => typeof type === 'string' && knownAs.get(type.toLowerCase())));
-  if (meant.size === 0 || meant.has(undefined) || meant.has(false)) return undefined;
-  return Array.isArray(given) ? [...meant] : [...meant][0];
+  const known = new Set(types.map((type) => typeof type === 'string' && typeByName.get(type.toLowerCase())));
+  if (known.size === 0 || known.has(undefined) || known.has(false)) return undefined;
+  return Array.isArray(given) ? [...known] : [...known][0];
 }
 
 /** In draft-04 and OpenAPI 3.0 `exclusiveMinimum: true` changes the meaning of `minimum`; later it is a limit itself. */
-function meantLimits(node: Members, read: Read): void {
+function normaliseLimits(node: Members, read: Read): void {
   for (const limit of ['Minimum', 'Maximum']) {
     const [name, exclusive] = [limit.toLowerCase(), `exclusive${limit}`];
     if (typeof node[exclusive] !== 'boolean') continue;
@@ -184,8 +192,8 @@ function meantLimits(node: Members, read: Read): void {
   }
 }
 
-/** OpenAPI 3.0 allows null by `nullable: true`. */
-function meantNull(node: Members): void {
+/** Replaces `nullable: true` of OpenAPI 3.0 by the type null. */
+function normaliseNullable(node: Members): void {
   const { nullable, type, enum: values } = node;
   delete node['nullable'];
   if (nullable !== true) return;
@@ -197,8 +205,8 @@ function meantNull(node: Members): void {
   node['anyOf'] = [Object.fromEntries(combined), { type: 'null' }];
 }
 
-/** `required: true` in a property stands for its name in the list of the object. */
-function meantRequired(node: Members, read: Read): void {
+/** Adds properties with `required: true` to the object's list of required names. */
+function normaliseRequired(node: Members, read: Read): void {
   const { properties, required } = node;
   if (typeof required === 'boolean') delete node['required'];
   const listed = typeof required === 'boolean' ? [] : [required ?? []].flat();

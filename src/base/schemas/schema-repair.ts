@@ -9,19 +9,19 @@ export interface Repaired {
   readonly repaired: unknown;
 }
 
-/** Problems of an input, none if it is valid; or the input that was meant. */
+/** The problems of an input, none if it is valid; or the repaired input. */
 export type Verdict = readonly FieldProblem[] | Repaired;
 
-/** Passes over an input; each repairs what the one before reports. */
+/** Max passes over an input. Each repairs the errors of the previous one. */
 const maxPasses = 32;
 
 type Members = Record<string, unknown>;
 type ErrorsOf = (input: unknown) => readonly ErrorObject[];
 
 /**
- * Repairs an input that its schema refuses: models write null for an optional member that they leave out, and lists and
- * objects as JSON in a text. Each error at such a value is an attempt, which the next pass judges.
- * @returns a repaired copy, and the errors that are left; of a valid input itself
+ * Repairs an invalid input: models write null for an optional member, and lists and objects as JSON in a text. Each error at
+ * such a value causes an attempt, which the next pass checks.
+ * @returns a repaired copy and the remaining errors; a valid input itself
  */
 export function repaired(
   given: unknown,
@@ -29,7 +29,7 @@ export function repaired(
 ): { input: unknown; errors: readonly ErrorObject[] } {
   if (given === null && errorsOf({}).length === 0) return { input: {}, errors: [] };
   let errors = errorsOf(given);
-  // Most errors stand at other values, and a large input takes long to copy.
+  // Copied on demand: most errors cannot be repaired, and a large input takes long to copy.
   const mayHelp = errors.some(({ instancePath }) => {
     const value = valueAt(given, instancePath);
     return value === null || typeof value === 'string';
@@ -51,9 +51,9 @@ export const valueAt = (root: unknown, pointer: string): unknown =>
 
 class Repair {
   private readonly holder: Members;
-  /** Pointers of nulls that were taken away, and whether they are back because their members are required. */
+  /** Pointers of removed nulls, and whether they were restored because their members are required. */
   private readonly nulls = new Map<string, boolean>();
-  /** Pointers of texts that were read as JSON. */
+  /** Pointers of texts that were parsed as JSON. */
   private readonly read: string[] = [];
 
   constructor(given: unknown) {
@@ -64,7 +64,7 @@ class Repair {
     return this.holder[''];
   }
 
-  /** Puts a null back that the error misses: it is wrong, which is more to the point than that it is absent. */
+  /** Restores a removed null of a required member, because "wrong type" is a better error than "missing". */
   restoresRequired({ instancePath, params }: ErrorObject): boolean {
     const { missingProperty = '' } = (params ?? {}) as { missingProperty?: string };
     const pointer = `${instancePath}/${escapePointer(missingProperty)}`;
@@ -87,7 +87,7 @@ class Repair {
     return true;
   }
 
-  /** Puts back the nulls that the branch allows which turned out to be the one. */
+  /** Restores nulls that the matching branch allows. */
   restoreAllowed(errorsOf: ErrorsOf): void {
     for (const [pointer] of [...this.nulls].slice(0, maxPasses)) {
       this.set(pointer, null);
@@ -108,7 +108,7 @@ class Repair {
       Object.defineProperty(parent, name, { value, enumerable: true, writable: true, configurable: true });
   }
 
-  /** A text is read once. Texts in arguments that are a text themselves are those of the call. */
+  /** Whether the value is part of a text that was parsed already: a text is parsed once. */
   private wasRead(pointer: string): boolean {
     return this.read.some((each) => pointer === each || (each !== '' && pointer.startsWith(`${each}/`)));
   }
@@ -120,7 +120,7 @@ class Repair {
   }
 }
 
-/** @param types that the schema wants */
+/** The JSON in a text, if it has one of the types. */
 function jsonIn(text: string, types: readonly string[]): unknown {
   const [sign] = /[^\s]/.exec(text) ?? [];
   const isWanted = types.includes(sign === '[' ? 'array' : sign === '{' ? 'object' : '');

@@ -3,18 +3,18 @@ import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 import type { ReadSchema } from './schema-reader.js';
 import type { Verdict } from './schema-repair.js';
 
-/** Asks how a schema (JSON) is read, and what an input may cost with it. */
+/** Request to compile a schema (JSON), and to estimate the cost of an input. */
 export interface SchemaTest {
   readonly schema: string;
-  /** Clients compile it, too. */
+  /** Whether it is an output schema, which clients compile, too. */
   readonly isOutput?: boolean;
 }
 
-/** Asks in which ways an input (JSON) breaks a schema, or what it stands for. */
+/** Request to validate or repair an input (JSON). */
 export interface SchemaPass {
   readonly schema: string;
   readonly input: string;
-  /** Up to twenty problems instead of the first. */
+  /** Whether up to twenty problems are reported instead of the first. */
   readonly allErrors: boolean;
 }
 
@@ -25,20 +25,20 @@ export interface SchemaTrial extends ReadSchema {
 
 export type SchemaAnswer = SchemaTrial | Verdict;
 
-/** The thread is busy or does not start, by no fault of the schema or the input. */
+/** The thread is busy or does not start, which is not the fault of the schema or input. */
 export class ThreadBusy extends Error {
   override readonly name = 'ThreadBusy';
 }
 
-/** The time that one answer may take. */
+/** Timeout of one answer. */
 export const limitMs = 2_000;
-/** The heap of the thread alone; with its compiler it takes 20. */
+/** Heap limit of the thread; its compiler alone takes 20 MB. */
 export const heapMb = 128;
 const startMs = 30_000;
 
 /**
- * A thread that compiles and runs schemas of strangers. It answers one question at a time, so that one which takes too
- * long or too much memory ends alone.
+ * A thread that compiles and runs untrusted schemas. It handles one request at a time, so that a request with too much time or
+ * memory affects no other.
  */
 export class SchemaThread {
   private readonly worker: WorkerCalls<SchemaTest | SchemaPass, SchemaAnswer>;
@@ -48,7 +48,7 @@ export class SchemaThread {
 
   constructor(
     private readonly name: string,
-    /** Questions of one caller, and of all, that may wait. */
+    /** Limits of waiting requests, per caller and in total. */
     private readonly waiting: CallerSlots,
   ) {
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
@@ -69,7 +69,7 @@ export class SchemaThread {
         `${ofCaller} of one caller, or ${ofAll}, inputs that take long to validate wait already`,
       );
     const answer = this.last.then(async () => {
-      // A tool that is loaded while the server stops would start the thread once more.
+      // A tool that is loaded during the shutdown must not start the thread again.
       if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
       await (this.started ??= this.start());
       return this.worker.call(question, limitMs);
@@ -83,7 +83,7 @@ export class SchemaThread {
     return this.worker.stop();
   }
 
-  /** Waits for the first answer, so that no question pays for the start. */
+  /** Starts the thread and waits for a first answer, so that the start does not count against a request's timeout. */
   private async start(): Promise<void> {
     try {
       await this.worker.call({ schema: '{}' }, startMs);

@@ -18,8 +18,8 @@ import type { SchemaAnswer, SchemaPass, SchemaTest, SchemaTrial } from './schema
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
 /** Each dialect's own schema, compiled. */
 const metaSchemas = new Map<unknown, SchemaCompiler>();
-/** Compiled schemas by their text, ready for further passes. */
-const kept = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
+/** Cache of compiled schemas, by their text. */
+const compiledSchemas = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
 
 answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
   'input' in question ? verdictOn(question) : trialOf(question),
@@ -27,13 +27,13 @@ answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
 
 function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
   const given = JSON.parse(text) as JsonSchema;
-  if (isOutput) return { cost: tried(checkedOutput(given)), schema: given, warnings: [] };
+  if (isOutput) return { cost: testedCost(checkedOutput(given)), schema: given, warnings: [] };
   const { nearest, warning } = inDialect(given);
   let last: CompiledSchema | undefined;
   const keep = (compiled: CompiledSchema): unknown => (last = compiled);
   const read = readSchema(given, (each) => faultsOf(each, keep), nearest === '2020-12');
   const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
-  return { cost: tried(schema, last), schema, warnings: [warning ?? [], read.warnings].flat() };
+  return { cost: testedCost(schema, last), schema, warnings: [warning ?? [], read.warnings].flat() };
 }
 
 function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
@@ -45,12 +45,12 @@ function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
 
 function checkedOutput(schema: JsonSchema): JsonSchema {
   void metaSchemaOf(schema).validateSchema(inDialect(schema).own, true);
-  // MCP's TypeScript SDK compiles all output schemas like this, and lists no tool where one of them fails.
+  // MCP's TypeScript SDK compiles output schemas like this, and lists no tools at all if one fails.
   new Ajv({ ...lenient, validateSchema: false }).compile(schema);
   return schema;
 }
 
-/** Members that the meta-schema refuses, else those that do not compile. @throws Error if that is not one member */
+/** Members that the meta-schema refuses, or else a member that does not compile. @throws Error if it cannot be identified */
 function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknown): Faults {
   const metaSchema = metaSchemaOf(schema);
   if (metaSchema.validateSchema(inDialect(schema).own) !== true) {
@@ -71,8 +71,8 @@ function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknow
   }
 }
 
-/** @returns the cost of an input per byte */
-function tried(schema: JsonSchema, compiled = compileSchema(schema)): number {
+/** Tests a schema. @returns the cost of an input per byte */
+function testedCost(schema: JsonSchema, compiled = compileSchema(schema)): number {
   try {
     for (const input of [{}, null, [], 0, '', [[]], [{}]]) compiled.problemsOf(input);
   } catch (error) {
@@ -92,7 +92,7 @@ function verdictOn({ schema, input, allErrors }: SchemaPass): Verdict {
 
 function compiled(text: string, allErrors: boolean): ReturnType<typeof compileSchema> {
   const key = `${allErrors} ${text}`;
-  const schema = kept.get(key) ?? compileSchema(JSON.parse(text) as JsonSchema, { allErrors });
-  kept.set(key, schema);
+  const schema = compiledSchemas.get(key) ?? compileSchema(JSON.parse(text) as JsonSchema, { allErrors });
+  compiledSchemas.set(key, schema);
   return schema;
 }

@@ -1,3 +1,4 @@
+/** How surely a wording reports an error. */
 export type Severity = 'high' | 'medium' | 'low';
 
 /** Most severe first. */
@@ -15,20 +16,20 @@ export interface ErrorPattern {
 }
 
 /** The end of an `error` member of JSON, quoted any number of times, unless its value is empty, zero or a ratio. */
-const saysSomething = String.raw`\\*["']?\s*:(?!\s*(?:null|none|no\b(?! *\w)|false|0\b|\d+\.\d|\d+ ?%|\\*""|\\*["']\\*["']|\[\s*\]|\{\s*\}))`;
-/** A setting's name, not the event. */
+const withValue = String.raw`\\*["']?\s*:(?!\s*(?:null|none|no\b(?! *\w)|false|0\b|\d+\.\d|\d+ ?%|\\*""|\\*["']\\*["']|\[\s*\]|\{\s*\}))`;
+/** Excludes the name of a setting, such as `timeout: 30`. */
 const notASetting = String.raw`(?!\w{0,40}\\*["']?\s*[:=]\s*\d)`;
-const nothingOf =
+const harmlessNouns =
   '(?:errors?|issues?|problems?|warnings?|exceptions?|failures?|conflicts?|duplicates?|differences?|vulnerabilities)';
 
-/** All wordings, most severe first. */
+/** All patterns, most severe first. */
 export const errorPatterns: readonly ErrorPattern[] = [
   {
     name: 'error:',
     severity: 'high',
     meaning: 'the text, or its member `error`, describes a failure',
     literals: ['error'],
-    regex: new RegExp(`error${saysSomething}`, 'i'),
+    regex: new RegExp(`error${withValue}`, 'i'),
   },
   {
     name: 'exception',
@@ -98,7 +99,7 @@ export const errorPatterns: readonly ErrorPattern[] = [
     severity: 'medium',
     meaning: 'a search had no results',
     literals: ['found'],
-    regex: new RegExp(String.raw`\bno (?!${nothingOf}\b).{0,80}?\bfound\b`, 'i'),
+    regex: new RegExp(String.raw`\bno (?!${harmlessNouns}\b).{0,80}?\bfound\b`, 'i'),
   },
   {
     name: 'timeout',
@@ -153,9 +154,11 @@ export interface SemanticFinding {
   readonly snippet: string;
 }
 
-/** Max characters that are searched at the beginning of a text; `tailLength` at its end. */
+/** Max characters that are searched at the beginning of a text. */
 const headLength = 49_152;
+/** Max characters that are searched at the end of a text. */
 const tailLength = 16_384;
+/** Max characters that are searched of a text. */
 export const scannedLength = headLength + tailLength;
 
 const snippetLength = 200;
@@ -173,14 +176,14 @@ export function findSemanticError(text: string): SemanticFinding | undefined {
 /** Finds the most severe error in several texts; of several, the first in order. */
 function findInTexts(texts: readonly string[]): { index: number; finding: SemanticFinding } | undefined {
   const parts = texts.flatMap((text, index) =>
-    partsOf(text).map((part) => ({ index, part, small: part.toLowerCase() })),
+    partsOf(text).map((part) => ({ index, part, lowerCase: part.toLowerCase() })),
   );
   for (const severity of severities) {
     const patterns = errorPatterns.filter((pattern) => pattern.severity === severity);
-    for (const { index, part, small } of parts) {
+    for (const { index, part, lowerCase } of parts) {
       const matches = patterns
         // Most texts contain none of the literals, and a search for them is cheap.
-        .filter(({ literals }) => literals.some((literal) => small.includes(literal)))
+        .filter(({ literals }) => literals.some((literal) => lowerCase.includes(literal)))
         .map(({ name, regex }) => ({ name, at: part.search(regex) }))
         .filter(({ at }) => at >= 0);
       const [first] = matches.sort((one, other) => one.at - other.at);

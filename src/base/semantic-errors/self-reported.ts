@@ -6,7 +6,7 @@ const maxStatementLength = 4_096;
 const maxMembers = 6;
 
 const errorName = String.raw`(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception)`;
-/** The beginnings of a text that is nothing but the report of a failure. */
+/** Beginnings of texts that only report a failure. */
 const openings: readonly RegExp[] = [
   // "Error: …", "error response from daemon: …", "[ERROR] Failed …", "TypeError: …", "psql: error: …"
   new RegExp(
@@ -34,23 +34,23 @@ const openings: readonly RegExp[] = [
   /^(?:tool|command|function) (?:execution|call)?[\w ]{0,20}failed/i,
 ];
 
-/** It went well in the end, or it is a text about errors. */
+/** Signs that a failure was overcome, or that the text is about errors. */
 const butThen =
   /\b(?:succe(?:ss|ed)\w*|recovered|retr(?:y|ied|ying)(?! later)|reconnected|refreshed|resolved|fixed|instead|falling back|fell back|skipped|ignored|means?|usually|how to|for example)\b/i;
 const timeStamp = /^\W?(?:[A-Z]{4,5}\s+)?\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d)/gm;
-/** Marks of source code that a report of a failure has not. */
+/** Signs of source code, which a report of a failure does not have. */
 const code = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
 
 const goodWords = new Set(['ok', 'success', 'succeeded', 'healthy', 'done', 'resolved', 'completed']);
 const badWords = new Set(['error', 'failed', 'failure', 'fail']);
 
 /**
- * Whether an answer is itself the report of a failure, and not a text that has one for its subject: a log, a page, a
- * search's hits, source code. Strict, so that what is marked by it was wrong.
+ * Whether an answer is itself the report of a failure, not a text about failures such as a log, a page, search results or
+ * source code. The check is strict, so that executions are not marked by mistake.
  */
 export function isSelfReported(text: string, { severity }: Pick<SemanticFinding, 'severity'>): boolean {
   if (severity !== 'high' || text.length > maxStatementLength) return false;
-  // A result is recorded as JSON, and a text in it may be JSON again.
+  // A result is recorded as JSON, in which a text may be JSON again.
   const value = parsed(parsed(text));
   return typeof value === 'object' && value !== null ? tellsOfFailure(value) : isReport(String(value));
 }
@@ -83,7 +83,7 @@ function tellsOfFailure(value: object): boolean {
 const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
   success === true || ok === true || (typeof status === 'string' && goodWords.has(status.toLowerCase()));
 
-/** The answer's own words for whether it is one. */
+/** Whether an answer's own members call it a failure. */
 function saysBad(members: Readonly<Record<string, unknown>>): boolean {
   const { success, succeeded, ok, isError, status, error, errors } = members;
   if ([success, succeeded, ok].includes(false) || isError === true || error === true) return true;
@@ -97,7 +97,7 @@ const isSaid = (error: unknown): boolean =>
     ? error.trim() !== ''
     : typeof error === 'object' && error !== null && !Array.isArray(error);
 
-/** The words in which an answer speaks for itself. */
+/** Members with the text of an answer. */
 const spokenIn = [
   'error',
   'errors',
@@ -124,7 +124,7 @@ function textsOf(value: unknown): string[] {
   return [message, text].filter((each) => typeof each === 'string');
 }
 
-/** Something beside words about a failure: then that was the answer. */
+/** Whether an answer has content besides the report of a failure. */
 function hasContent(members: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(members).some(
     ([name, value]) =>

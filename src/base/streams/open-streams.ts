@@ -4,13 +4,13 @@ import { Problem } from '../common/errors.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { type Following, SseStream } from './sse.js';
 
-/** Heartbeats that a client of an endless stream may leave unread before it is let go. */
+/** Max heartbeats that a client may leave unread before it is disconnected. */
 const maxUnread = 4;
-/** Their streams are not part of the sum, which other callers can use up. A caller has at most so many pages. */
+/** Name of the streams of console pages. They have a limit per caller, but do not count for the limit of all callers. */
 export const pages = 'streams of pages';
 const maxPages = 100;
 
-/** The clients that follow something without an end: a limited number at a time, and none once the server stops. */
+/** Limits the number of open streams, and ends them when the server stops. */
 export class OpenStreams implements BeforeApplicationShutdown {
   private readonly open = new Set<Pick<SseStream<never>, 'finish'>>();
   private readonly slots: CallerSlots;
@@ -21,20 +21,20 @@ export class OpenStreams implements BeforeApplicationShutdown {
     private readonly lifecycle: Lifecycle,
   ) {
     this.slots = new CallerSlots(limits.maxStreams, limits.maxStreamsOfAll);
-    // A stream never ends by itself: the drain would wait for it until its time is up.
+    // Streams do not end by themselves, so the shutdown would wait for them until its timeout.
     lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
   }
 
   /**
-   * Takes a slot for what is followed by other means than `follow`.
-   * @param what the followed things, in the plural; a caller has a limit for each of them
+   * Takes a slot for a stream that does not use `follow`.
+   * @param what kind of streams, in the plural; each kind has its own limit per caller
    * @throws Problem `rate_limited` over the limit
    */
   take(what: string, caller: string): () => void {
     return (what === pages ? this.pages : this.slots).claim(`${what} ${caller}`, what, 10_000);
   }
 
-  /** @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */
+  /** Opens a stream. @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */
   follow<Entry extends object>(
     what: string,
     caller: string,

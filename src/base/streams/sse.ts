@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import type { EventRing, Placed } from './event-ring.js';
 
 /**
- * Headers of a stream of server-sent events. Its connection ends with it: one that became idle while the server closes
- * would hold that up until its keep-alive time is over. The last keeps nginx from collecting the stream.
+ * Headers of a stream of server-sent events. The connection closes with the stream, because an idle one would delay the
+ * server's shutdown until its keep-alive timeout. `x-accel-buffering` stops nginx from buffering the stream.
  */
 export const sseHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -22,23 +22,23 @@ export interface ServerSentEvent {
   readonly data: unknown;
 }
 
-/** One event on the wire. JSON holds no raw line break, so one `data` line always does. */
+/** Formats an event. JSON has no raw line breaks, so one `data` line is enough. */
 export function sseEvent({ id, event, data }: ServerSentEvent): string {
   const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`;
   return `${head}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds the clients that have left. */
+/** A comment, which clients ignore. It keeps proxies from closing an idle stream and detects disconnected clients. */
 export const sseHeartbeat = ': still here\n\n';
 
-/** A comment with a text of its own; without line breaks. */
+/** A comment with a text, which must have no line breaks. */
 export const sseComment = (text: string): string => `: ${text}\n\n`;
 
 const eventStream = 'text/event-stream';
 
 /**
- * Whether a client asks for events: it names them in its Accept header (a wildcard is no wish for a stream), and JSON
- * neither with a higher weight nor with the same weight before them.
+ * Whether a client prefers events: its Accept header names them (a wildcard does not count), and does not prefer JSON by a
+ * higher weight or, with the same weight, by its order.
  */
 export function acceptsEvents({ accept }: Pick<IncomingHttpHeaders, 'accept'>): boolean {
   if (!accept || !/text\/event-stream/i.test(accept)) return false;
@@ -53,7 +53,7 @@ export function acceptsEvents({ accept }: Pick<IncomingHttpHeaders, 'accept'>): 
   return best?.type === eventStream;
 }
 
-/** The id after which a client goes on: that of its header, which a browser sends after a break, else that of its query. */
+/** The id after which a stream resumes: the header's, which browsers send after a break, or else the query's. */
 export const lastSeenId = (headers: IncomingHttpHeaders, since: string | undefined): string | undefined => {
   const id = headers['last-event-id'];
   return typeof id === 'string' && id !== '' ? id : since;
@@ -79,7 +79,7 @@ export interface Following<Entry extends object> {
 export interface Reading {
   /** Initial text. Default: a comment. */
   readonly greeting?: string | undefined;
-  /** Heartbeats that a client may leave unread before it is let go; absent: any number. */
+  /** Max heartbeats that a client may leave unread before it is disconnected. Absent: no limit. */
   readonly maxUnread?: number;
 }
 
@@ -87,15 +87,15 @@ const missedEvent = (entries: number): ServerSentEvent => ({ event: 'missed', da
 
 interface Followed<Entry extends object> extends Omit<Following<Entry>, 'place'> {
   place: number;
-  /** The place before which the stream's last event does not come. */
+  /** Position up to which entries are sent before the last event. */
   end: number;
   stopListening: () => void;
 }
 
 /**
- * Rings as server-sent events, for one client: first what it asked for, then what comes. The stream keeps a place in
- * each ring and no queue of its own, so that a slow client costs no more than a fast one: it loses entries, never the
- * last event. Comments keep a quiet connection open.
+ * Streams rings to one client as server-sent events: first stored entries, then new ones. The stream has a position in each
+ * ring and no queue, so a slow client costs no more than a fast one: it misses entries, but never the last event. Comments
+ * keep an idle connection open.
  */
 export class SseStream<Entry extends object> extends Readable {
   private followed: readonly Followed<Entry>[];
@@ -116,11 +116,11 @@ export class SseStream<Entry extends object> extends Readable {
     this.maxUnread = maxUnread;
     this.followed = [followings].flat().map((following) => this.follow(following));
     this.timer = setInterval(() => this.beat(), heartbeatMs).unref();
-    // Tells the client, and proxies on the way, at once that there is a stream.
+    // Sent at once, so that the client and proxies see that the stream has begun.
     this.push(greeting);
   }
 
-  /** Sends what was written until now, then this event; what is written later goes nowhere. */
+  /** Sends all entries until now, then this event, and ends. Later entries are not sent. */
   finish(event: ServerSentEvent): void {
     if (this.last === undefined) {
       this.last = sseEvent(event);
@@ -166,16 +166,16 @@ export class SseStream<Entry extends object> extends Readable {
     if (this.wanted && this.last !== undefined && isRead) this.end(this.last);
   }
 
-  /** @returns undefined if nothing is left to send for now; empty for an entry that is filtered out */
+  /** The next text to send; undefined if there is none now, empty for an entry that is filtered out. */
   private nextText(): string | undefined {
     for (let n = 0; n < this.followed.length; n++) {
-      // One after the other: a ring that is full of news does not hold up the others.
+      // Rings take turns, so that a busy one does not block the others.
       const turn = (this.turn + n) % this.followed.length;
       const followed = this.followed[turn];
-      const found = followed && followed.place < followed.end && followed.ring.from(followed.place);
-      if (!found) continue;
+      const upcoming = followed && followed.place < followed.end && followed.ring.from(followed.place);
+      if (!upcoming) continue;
       this.turn = turn + 1;
-      const { entry, next, missed } = found;
+      const { entry, next, missed } = upcoming;
       followed.place = next;
       const gap = missed > 0 ? sseEvent((followed.missedEvent ?? missedEvent)(missed)) : '';
       const event = followed.eventOf(entry);

@@ -15,12 +15,13 @@ export interface StreamTopic<Entry extends object = object> {
   /** The part of an entry for these projects; undefined projects: all. Absent if entries belong to no project. */
   within?(entry: Placed<Entry>, projects: readonly string[] | undefined): object | undefined;
   /**
-   * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
+   * The ring of a topic.
+   * @param of part after the colon of the topic's name, such as a tool; undefined without one
    * @param caller the follower's id
    * @throws Problem `not_found`, `invalid_request`
    */
   ring(of: string | undefined, caller: string): EventRing<Entry> | Promise<EventRing<Entry>>;
-  /** Called when a client that follows the ring has left. */
+  /** Called when a client that follows the ring has disconnected. */
   left?(ring: EventRing<Entry>): void;
 }
 

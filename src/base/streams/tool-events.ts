@@ -13,7 +13,7 @@ export const toolEventTypes = [
 ] as const;
 export type ToolEventType = (typeof toolEventTypes)[number];
 
-/** A change of a tool's state that its operator may want to know. */
+/** A change of a tool's state, for its operator. */
 export interface ToolEvent {
   readonly type: ToolEventType;
   readonly tool: string;
@@ -25,7 +25,7 @@ export interface ToolEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** An event on its way to the history. */
+/** An event that is not in the history yet. */
 export interface PublishedEvent extends ToolEvent {
   /** A UUID: of the events with the same one, from any replica, the first is kept. */
   readonly key?: string;

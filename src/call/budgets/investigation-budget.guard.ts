@@ -7,7 +7,7 @@ import type { BudgetState } from '../../web/contract/call-ticket.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import { type Principal, sharerOf } from '../../web/contract/principal.js';
 
-/** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
+/** Counts a call against its investigation's budget, or refuses it. It has no state: Nest makes an instance for each use. */
 @Injectable()
 export class InvestigationBudgetGuard implements CanActivate {
   constructor(
@@ -37,9 +37,9 @@ export class InvestigationBudgetGuard implements CanActivate {
   }
 }
 
-/** Begins the ids of budgets that belong to callers. */
+/** Prefix of the ids of budgets that belong to callers. */
 const callerPrefix = 'caller ';
-/** A caller does not spend the budget of another one by its name. */
+/** The id of the call's investigation, unless it looks like a caller's budget. */
 const ownId = ({ investigationId: id }: ToolCall['context']): string | undefined =>
   id?.startsWith(callerPrefix) ? `-${id}` : id;
 
@@ -51,7 +51,7 @@ function admit({ ticket, principal }: ToolCall, { granted, limit, used, resetsAt
   return true;
 }
 
-/** A model reads this: it names no route by which the limit could be raised. */
+/** The refusal, which a model reads: it names no route by which the limit could be raised. */
 function spent(tool: string, budget: BudgetState, caller: Principal): Refusal {
   const { id, who } = sharerOf(caller, caller.budget);
   const [whose, where] = caller.budget
@@ -70,14 +70,14 @@ export function rateLimitHeaders(budget: BudgetState, now = Date.now()): Record<
   };
 }
 
-/** Stands in for the project of callers without a key; no project has an empty name. */
+/** Project of the budgets of callers without a key. No real project has an empty name. */
 export const keyless = '';
 
-/** The project that a caller spends for. Callers without a key, where others have one, have budgets of their own. */
+/** The project whose budget a caller spends. Callers without a key have their own budgets, if others have keys. */
 export const budgetProject = ({ keyId, projects }: Principal, projectId: string): string =>
   keyId === undefined && projects ? keyless : projectId;
 
-/** An investigation is its project's: the same id in another project is another investigation. */
+/** The subject of an investigation's counters. The same id in another project is another investigation. */
 export const subjectOf = (project: string, investigationId: string): Subject => ({
   ...{ kind: 'budget', project: sanitisedText(project) },
   subject: sanitisedText(investigationId).toWellFormed(),

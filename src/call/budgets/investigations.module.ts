@@ -56,7 +56,7 @@ const selectLatest = `
   ORDER BY max(used_at) DESC
   LIMIT $3`;
 
-/** Parameters: project, id, limits by tool (an empty name: of the investigation), milliseconds until it ends. */
+/** Parameters: project, id, limits by tool (an empty name: default of the investigation), milliseconds until it ends. */
 const setLimits = `
   INSERT INTO call_counters AS c (kind, project, subject, name, set_limit, resets_at, used_at)
   SELECT 'budget', $1, $2, key, value::int, coalesce((
@@ -70,14 +70,14 @@ const setLimits = `
     used = CASE WHEN c.resets_at > now() THEN c.used ELSE 0 END,
     resets_at = CASE WHEN c.resets_at > now() THEN c.resets_at ELSE excluded.resets_at END`;
 
-/** Locks in the order of the other statements. */
-const forget = `
-  WITH found AS (
+/** Parameters: project, id. Locks rows in the same order as the other statements, to avoid deadlocks. */
+const deleteCounters = `
+  WITH locked AS (
     SELECT name FROM call_counters WHERE kind = 'budget' AND project = $1 AND subject = $2 ORDER BY name FOR UPDATE
   )
-  DELETE FROM call_counters WHERE kind = 'budget' AND project = $1 AND subject = $2 AND name IN (SELECT name FROM found)`;
+  DELETE FROM call_counters WHERE kind = 'budget' AND project = $1 AND subject = $2 AND name IN (SELECT name FROM locked)`;
 
-/** The budgets of investigations as operators see and change them: what was answered holds at every replica. */
+/** Shows and changes the budgets of investigations. A change applies to all replicas before it is answered. */
 @Injectable()
 export class InvestigationsService {
   constructor(
@@ -86,7 +86,7 @@ export class InvestigationsService {
     @InjectDataSource() private readonly db: DataSource,
   ) {}
 
-  /** Everything that is remembered of the caller's projects, in one page. */
+  /** The latest investigations of the caller's projects, in one page. */
   async list(
     { limit }: dto.ListInvestigationsQuery,
     request: FastifyRequest,
@@ -94,14 +94,14 @@ export class InvestigationsService {
     return { data: await this.latest(limit, listedIn(request)), nextCursor: null };
   }
 
-  /** @throws Problem `not_found` for an investigation that was never seen or has expired */
+  /** The budget of an investigation. @throws Problem `not_found` if it is unknown or has expired */
   async view(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView> {
     const view = await this.find(id, request);
     if (view) return view;
     throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
   }
 
-  /** Sets limits; calls that were counted stay counted. @throws Problem `invalid_request` when nothing is to be changed */
+  /** Sets limits; the counts stay. @throws Problem `invalid_request` without a limit to set */
   async raise(
     id: string,
     { callsPerTool, tools }: dto.RaiseBudgetBody,
@@ -109,28 +109,28 @@ export class InvestigationsService {
   ): Promise<dto.InvestigationBudgetView> {
     if (callsPerTool === undefined && tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
-        errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
+        errors: [{ pointer: '/callsPerTool', detail: 'must be given if tools is not' }],
       });
     }
     if (tools && Object.hasOwn(tools, ''))
       throw invalidRequest({ pointer: '/tools/', detail: 'must be the name of a tool' });
     const limits = { ...tools, ...(callsPerTool !== undefined && { '': callsPerTool }) };
-    const of = await this.subject(id, request);
+    const subject = await this.subject(id, request);
     const { ttlMs } = this.config.investigations;
-    await this.db.query(setLimits, [of.project, of.subject, storableJson(limits), ttlMs]);
+    await this.db.query(setLimits, [subject.project, subject.subject, storableJson(limits), ttlMs]);
     const view = await this.view(id, request);
-    this.counters.limited?.(of, limits, Date.parse(view.resetsAt));
+    this.counters.limited?.(subject, limits, Date.parse(view.resetsAt));
     return view;
   }
 
-  /** Forgets what the investigation spent and the limits it was given. */
+  /** Deletes an investigation's counts and own limits. */
   async reset(id: string, request: FastifyRequest): Promise<void> {
-    const of = await this.subject(id, request);
-    await this.db.query(forget, [of.project, of.subject]);
-    this.counters.forgotten?.(of);
+    const subject = await this.subject(id, request);
+    await this.db.query(deleteCounters, [subject.project, subject.subject]);
+    this.counters.forgotten?.(subject);
   }
 
-  /** The investigation of the request's project; if it names none, that of another project of its caller will do. */
+  /** The investigation of the request's project, or else of another project of its caller. */
   private async find(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView | undefined> {
     const project = projectIn(request);
     const [own] = await this.latest(1, [project], id);
@@ -146,8 +146,8 @@ export class InvestigationsService {
   }
 
   /**
-   * The investigations that were called last, the latest first, without those whose time is over.
-   * @param projects undefined: all of them
+   * The budgets of the latest investigations, newest first, without expired ones.
+   * @param projects undefined: all projects
    */
   private async latest(
     limit: number,
@@ -177,21 +177,24 @@ export class InvestigationsService {
         return { tool: name, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
       });
     return {
-      ...{ investigationId, project: project === keyless ? null : project, callsPerTool, tools },
+      investigationId,
+      project: project === keyless ? null : project,
+      callsPerTool,
+      tools,
       resetsAt: resetsAt.toISOString(),
       lastCallAt: lastCallAt?.toISOString() ?? null,
     };
   }
 }
 
-/** The project of one investigation. Naming an empty one means callers without a key. */
+/** The project of the request's investigation. An empty project means callers without a key. */
 function projectIn(request: FastifyRequest): string {
   const principal = principalOf(request);
   const { project } = request.query as ProjectQuery;
   return project === '' && !principal.projects ? keyless : budgetProject(principal, projectOf(request));
 }
 
-/** @returns undefined for all projects */
+/** The projects whose investigations the caller may list; undefined for all projects. */
 function listedIn(request: FastifyRequest): readonly string[] | undefined {
   const projects = projectsOf(request);
   return budgetProject(principalOf(request), '*') === keyless ? [keyless] : projects;
@@ -207,8 +210,8 @@ export class InvestigationsController {
   @Get()
   @Scopes('metrics:read')
   @ApiOperation({
-    summary: 'The investigations that called a tool last, and what they may still spend',
-    description: "Those of the key's projects, the latest first, until their budget is whole again.",
+    summary: 'List the latest investigations and what is left of their budgets',
+    description: "Investigations of the key's projects, newest first, until their budget is reset.",
   })
   @ApiOkResponse({ type: dto.InvestigationPageView })
   listInvestigations(
@@ -222,7 +225,7 @@ export class InvestigationsController {
   @Scopes('tools:call')
   @ApiOperation({
     summary: 'What an investigation may still spend',
-    description: 'Per tool: the limit, what is left, and when it is forgotten.',
+    description: 'The limit and the remaining calls per tool, and the time at which the counts are reset.',
   })
   @ApiOkResponse({ type: dto.InvestigationBudgetView })
   @ApiProblems('not_found')
@@ -237,7 +240,7 @@ export class InvestigationsController {
   @Patch(':id')
   @ApiOperation({
     summary: "Set an investigation's limits",
-    description: 'Per tool; what was spent stays spent.',
+    description: 'Limits per tool. Calls that were counted stay counted.',
   })
   @ApiOkResponse({ type: dto.InvestigationBudgetView })
   raiseInvestigation(
@@ -253,9 +256,9 @@ export class InvestigationsController {
   @HttpCode(204)
   @ApiOperation({
     summary: 'Forget what an investigation has spent',
-    description: 'It begins anew with the limits that hold for every investigation.',
+    description: 'The investigation begins again with the default limits.',
   })
-  @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
+  @ApiNoContentResponse({ description: 'Its next call has the full budget' })
   resetInvestigation(
     @Param() { id }: dto.InvestigationParams,
     @Query() _query: dto.ResetInvestigationQuery,

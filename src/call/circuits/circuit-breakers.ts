@@ -21,7 +21,7 @@ import { Problem } from '../../base/common/errors.js';
 import { idOf, newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
-import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
+import { CircuitEvents, CircuitHistories, type CircuitTransition } from './circuit-transitions.repository.js';
 import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
 
@@ -50,14 +50,14 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly circuits = new Map<string, TrackedCircuit>();
   private readonly settings: CircuitSettings;
   private readonly subscriptions: (() => void)[] = [];
-  /** History from before the start, of tools whose circuit is not restored yet; undefined until it is read. */
-  private pasts: Map<string, CircuitPast> | undefined;
+  /** Histories from before the start, of tools whose circuit is not restored yet; undefined until they are read. */
+  private histories: Map<string, CircuitPast> | undefined;
   /** Milliseconds since the epoch. */
   private startedAt = 0;
   /** Undefined with one replica. */
   private readonly fleet: FleetCircuits | undefined;
   /** Whether a breaker is being opened for the faults of all replicas. */
-  private opensForAll = false;
+  private isOpeningForAll = false;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -65,7 +65,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     private readonly calls: CallEvents,
     private readonly events: CircuitEvents,
     private readonly knownTools: KnownTools,
-    private readonly before: CircuitPasts,
+    private readonly stored: CircuitHistories,
     fleet: FleetCircuits,
   ) {
     this.settings = config.circuit;
@@ -74,19 +74,19 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   onModuleInit(): void {
     this.subscriptions.push(
-      this.calls.subscribe('executed', (event) => this.take(event)),
+      this.calls.subscribe('executed', (event) => this.record(event)),
       this.knownTools.changes.subscribe(() => this.followTools()),
     );
   }
 
-  /** A history that cannot be read leaves the circuits closed and does not stop the start. */
+  /** Restores the circuits. If their history cannot be read, they start closed. */
   async onApplicationBootstrap(): Promise<void> {
     this.startedAt = this.clock.now();
     try {
-      this.pasts = await this.before.read(new Date(this.startedAt - 2 * this.settings.windowMs));
+      this.histories = await this.stored.read(new Date(this.startedAt - 2 * this.settings.windowMs));
     } catch (error) {
       this.logger.error(error, 'circuits start without their past: it could not be read');
-      this.pasts = new Map();
+      this.histories = new Map();
     }
     this.followTools();
     this.fleet?.follow((transition, probingMs) => this.adopt(transition, probingMs));
@@ -120,14 +120,21 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     await tracked.judging;
     const { kind: from, openings } = tracked.breaker.current();
     const at = this.clock.now();
-    const made: CircuitTransition = {
-      ...{ id: newId(at), tool, at, from, reason, by, local: false, replica: this.fleet?.replica ?? null },
+    const transition: CircuitTransition = {
+      id: newId(at),
+      tool,
+      at,
+      from,
+      reason,
+      by,
+      local: false,
+      replica: this.fleet?.replica ?? null,
       to: change === 'openByHand' ? 'open' : 'closed',
       openings: change === 'reset' ? 0 : openings,
     };
-    await this.fleet?.write(made);
-    this.put(tracked, made);
-    this.emit(tracked, made);
+    await this.fleet?.write(transition);
+    this.apply(tracked, transition);
+    this.emit(tracked, transition);
   }
 
   /** Applies a change that another replica made. */
@@ -137,21 +144,24 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     tracked.lastShared = id;
     // A local opening ends only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
-    this.put(tracked, transition, probingMs);
+    this.apply(tracked, transition, probingMs);
     this.remember(tracked, transition);
   }
 
-  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
+  /**
+   * A tool's circuit.
+   * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand
+   */
   find(tool: string): TrackedCircuit {
     // A disabled tool's circuit that was held open by hand before the start can still be closed.
-    if (this.circuits.has(tool) || this.knownTools.has(tool) || this.pasts?.get(tool)?.held)
+    if (this.circuits.has(tool) || this.knownTools.has(tool) || this.histories?.get(tool)?.held)
       return this.track(tool);
     throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
 
   /** Names of the tools whose circuits are not closed, sorted. */
   notClosed(): string[] {
-    const held = [...(this.pasts ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
+    const held = [...(this.histories ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
     const others = [...this.circuits].filter(([, { breaker }]) => breaker.current().kind !== 'closed');
     return [...held, ...others.map(([tool]) => tool)].sort();
   }
@@ -161,26 +171,26 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
-  private take(event: ExecutedCall): void {
+  private record(event: ExecutedCall): void {
     if (event.test || isInconclusive(event)) return;
     const { breaker } = this.track(event.tool);
     breaker.record({ executionId: event.executionId, fault: event.fault });
-    if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);
+    if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openForAll(event.tool);
   }
 
-  private async openWithFleet(tool: string): Promise<void> {
+  private async openForAll(tool: string): Promise<void> {
     const { breaker } = this.track(tool);
-    const counts = await this.fleetsFaults(tool, false);
+    const counts = await this.faultsOfAll(tool, false);
     if (!counts || breaker.current().kind !== 'closed') return;
-    this.opensForAll = true;
+    this.isOpeningForAll = true;
     breaker.openFor(
       `${counts.faults} of ${counts.calls} calls at all replicas in the last ${breaker.rules().windowMs / 1_000} s were tool faults`,
     );
-    this.opensForAll = false;
+    this.isOpeningForAll = false;
   }
 
   /** Calls and faults of all replicas since the circuit was closed, if they are enough to open it. */
-  private async fleetsFaults(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
+  private async faultsOfAll(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
     const { breaker, history } = this.track(tool);
     const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
     const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
@@ -190,8 +200,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   /** Creates a circuit for each registered tool and applies changed thresholds. */
   private followTools(): void {
-    // Waits for the history, which is judged by the thresholds of the registration.
-    if (!this.pasts) return;
+    // The history must be read first: circuits are restored when they are created.
+    if (!this.histories) return;
     for (const tool of this.knownTools.names()) this.track(tool);
     for (const [tool, { breaker }] of this.circuits) {
       const [before, now] = [breaker.rules(), this.settingsOf(tool)];
@@ -202,7 +212,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private track(tool: string): TrackedCircuit {
     const known = this.circuits.get(tool);
     if (known) return known;
-    if (this.circuits.size >= maxTracked) this.forgetGoneTools();
+    if (this.circuits.size >= maxTracked) this.deleteRemovedTools();
     const breaker = new CircuitBreaker(
       this.settingsOf(tool),
       this.clock,
@@ -211,8 +221,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
     );
     const tracked: TrackedCircuit = {
-      ...{ breaker, local: false, history: [] },
-      lastShared: this.pasts?.get(tool)?.last?.id,
+      breaker,
+      local: false,
+      history: [],
+      lastShared: this.histories?.get(tool)?.last?.id,
       transitions: { closed: 0, open: 0, half_open: 0 },
     };
     this.circuits.set(tool, tracked);
@@ -222,8 +234,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   /** Restores a circuit at once, unless the tool's own window is longer than the history that was read. */
   private async restore(tool: string, breaker: CircuitBreaker): Promise<void> {
-    const past = this.pasts?.get(tool);
-    this.pasts?.delete(tool);
+    const past = this.histories?.get(tool);
+    this.histories?.delete(tool);
     const { windowMs } = breaker.rules();
     const isRefusing = past?.held !== undefined || (past?.last?.to ?? 'closed') !== 'closed';
     if (windowMs <= this.settings.windowMs || isRefusing) {
@@ -233,7 +245,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     let samples = past?.samples ?? [];
     try {
       // Calls since the start are counted already.
-      samples = await this.before.samplesOf(tool, this.startedAt - 2 * windowMs, this.startedAt);
+      samples = await this.stored.samplesOf(tool, this.startedAt - 2 * windowMs, this.startedAt);
     } catch (error) {
       this.logger.error({ tool, error }, 'a circuit starts with a shorter past: it could not be read');
     }
@@ -251,13 +263,13 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     };
   }
 
-  private forgetGoneTools(): void {
+  private deleteRemovedTools(): void {
     for (const [tool, { breaker }] of this.circuits) {
       if (!this.knownTools.has(tool) && !breaker.isHeld()) this.circuits.delete(tool);
     }
   }
 
-  private put(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
+  private apply(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
     tracked.local = false;
     tracked.breaker.adopt(transition, probingMs);
   }
@@ -277,16 +289,17 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       const id = opens && !local ? idOf(opening) : newId(change.at);
       this.emit(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
     };
-    if (tracked && opens && !this.opensForAll) {
+    if (tracked && opens && !this.isOpeningForAll) {
       // Opens here at once; other replicas follow if the tool fails at all of them.
       tracked.local = true;
-      tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
+      tracked.judging = this.faultsOfAll(tool, true).then((counts) => {
         tracked.local &&= counts === undefined;
         tracked.judging = undefined;
         emit();
       });
-    } else if (tracked?.judging) void tracked.judging.then(emit);
-    else emit();
+    } else if (tracked?.judging) {
+      void tracked.judging.then(emit);
+    } else emit();
     if (tracked && change.to === 'closed') tracked.local = false;
   }
 

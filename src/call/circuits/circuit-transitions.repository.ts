@@ -16,7 +16,7 @@ export interface CircuitTransition extends CircuitChange {
   readonly tool: string;
   /** The replica that made it; absent with the embedded database. */
   readonly replica?: string | null;
-  /** Whether it holds at that replica alone. */
+  /** Whether it applies to that replica only. */
   readonly local?: boolean;
 }
 
@@ -33,7 +33,7 @@ interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;
 }
 
-interface PastRow {
+interface HistoryRow {
   readonly tool: string;
   readonly last: NonNullable<CircuitPast['last']>;
   readonly closedAt: Date | null;
@@ -43,8 +43,8 @@ interface PastRow {
 }
 
 /**
- * A transition that is there already stays as it is: a batch may be written again. One replica inserts after another, so
- * that none becomes visible after a later one.
+ * Inserts a batch; stored transitions stay as they are, because a batch may be written twice. A lock lets one replica insert
+ * at a time, so that transitions become visible in their order.
  */
 const insert = `
   WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('circuit_transitions')))
@@ -59,7 +59,7 @@ const insert = `
   ORDER BY place
   ON CONFLICT (transition_id) DO NOTHING`;
 
-/** tool, limit */
+/** Parameters: tool, limit. */
 const selectNewest = `
   SELECT transition_id AS "id", tool, from_state AS "from", to_state AS "to", reason, changed_by AS "by", at,
          openings
@@ -68,7 +68,7 @@ const selectNewest = `
   ORDER BY seq DESC
   LIMIT $2`;
 
-/** seq: the last change of each tool since then that all replicas share */
+/** The last change of each tool that all replicas share. Parameter: seq after which to search. */
 const selectSince = `
   SELECT DISTINCT ON (tool) seq::float8 AS seq, transition_id AS "id", tool, from_state AS "from", to_state AS "to",
          reason, changed_by AS "by", at, openings, replica
@@ -76,7 +76,8 @@ const selectSince = `
   WHERE seq > $1 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
   ORDER BY tool, seq DESC`;
 
-const selectPasts = `
+/** The history of each tool's circuit. No parameters. */
+const selectHistories = `
   SELECT tool,
          (array_agg(
            jsonb_build_object('id', transition_id, 'to', to_state, 'at', extract(epoch FROM at) * 1000,
@@ -96,7 +97,7 @@ const selectPasts = `
   ) AS changes
   GROUP BY tool`;
 
-/** before: of each tool its last transition and what was done by hand last stay, whatever their age */
+/** Deletes old transitions, except each tool's last one and its last one by hand. Parameter: the time before which. */
 const deleteOlder = `
   DELETE FROM circuit_transitions old
   WHERE at < $1 AND EXISTS (
@@ -105,7 +106,7 @@ const deleteOlder = `
       AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
   )`;
 
-/** The changes of circuits, durable, and kept as long as metrics. */
+/** Stores changes of circuits, as long as metrics. */
 @Injectable()
 export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition> {
   constructor(
@@ -120,7 +121,7 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
     super('circuit history', events, keeping, recorder.retentionDays);
   }
 
-  /** @param transitions in the order in which they happened */
+  /** Stores transitions, which must be in their order. */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
     await this.db.query(insert, [storableJson(transitions)]);
   }
@@ -129,14 +130,14 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
     await this.db.query(deleteOlder, [before]);
   }
 
-  /** The newest of one tool, oldest first. @throws the database's error */
+  /** The newest transitions of one tool, oldest first. @throws the database's error */
   async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
     await this.flush();
     const rows = await this.db.query<TransitionRow[]>(selectNewest, [sanitisedText(tool), limit]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
   }
 
-  /** The newest number of a change. */
+  /** The sequence number of the newest change; 0 without one. */
   async lastSeq(): Promise<number> {
     const [row] = await this.db.query<{ seq: number }[]>(
       'SELECT coalesce(max(seq), 0)::float8 AS seq FROM circuit_transitions',
@@ -144,15 +145,15 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
     return row?.seq ?? 0;
   }
 
-  /** The newest change of each tool since a number, of those that hold at all replicas. */
+  /** The newest change of each tool after a sequence number, if all replicas share it. */
   async since(seq: number): Promise<(CircuitTransition & { readonly seq: number })[]> {
     const rows = await this.db.query<(TransitionRow & { readonly seq: number })[]>(selectSince, [seq]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() }));
   }
 
-  /** Each circuit's past before a restart, by tool. */
-  async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
-    const rows = await this.db.query<PastRow[]>(selectPasts);
+  /** The history of each circuit before a restart, by tool. */
+  async histories(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
+    const rows = await this.db.query<HistoryRow[]>(selectHistories);
     return new Map(
       rows.map(({ tool, last, closedAt, openSince, byHand }) => [
         tool,
@@ -167,15 +168,15 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
   }
 }
 
-/** The newest that are read of a tool with a window of its own. */
+/** Max samples to read of a tool with a window of its own. */
 const maxSamples = 100_000;
-/** How long the start waits for the rows of a gateway that died. */
+/** Max wait at start for the records of an earlier process. */
 const replayTimeoutMs = 5_000;
 
-/** The pasts of circuits from before the start, out of the database. */
+/** Reads the histories of circuits from before the start. */
 @Injectable()
-export class CircuitPasts {
-  private readonly logger = new Logger(CircuitPasts.name);
+export class CircuitHistories {
+  private readonly logger = new Logger(CircuitHistories.name);
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -183,15 +184,12 @@ export class CircuitPasts {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  /**
-   * The pasts of all tools, with the samples since a time.
-   * @throws the database's error
-   */
+  /** The histories of all tools, with the samples since a time. @throws the database's error */
   async read(since: Date): Promise<Map<string, CircuitPast>> {
-    await this.lastJournal();
+    await this.awaitReplay();
     const [samples, transitions] = await Promise.all([
       this.metrics.getFaultSamples(since),
-      this.transitions.pasts(),
+      this.transitions.histories(),
     ]);
     const byTool = Map.groupBy(samples, ({ tool }) => tool);
     const tools = new Set([...transitions.keys(), ...byTool.keys()]);
@@ -203,20 +201,17 @@ export class CircuitPasts {
     );
   }
 
-  /**
-   * One tool's samples between two times, both milliseconds since the epoch.
-   * @throws the database's error
-   */
+  /** One tool's samples between two times, both milliseconds since the epoch. @throws the database's error */
   async samplesOf(tool: string, since: number, until: number): Promise<CircuitPast['samples']> {
     const read = await this.metrics.getFaultSamplesOf(tool, new Date(since), maxSamples);
     return read.map(sampleOf).filter(({ at }) => at <= until);
   }
 
   /**
-   * The last rows of a gateway that died may still be in its journal; a database that is away must not hold up the
-   * start.
+   * Waits until the journal of an earlier process is in the database, but not long: the start must not depend on the
+   * database.
    */
-  private async lastJournal(): Promise<void> {
+  private async awaitReplay(): Promise<void> {
     if (!(await endsWithin(replayTimeoutMs, this.recorder.replayed)))
       this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
   }

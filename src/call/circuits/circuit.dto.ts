@@ -31,7 +31,7 @@ export class CircuitAdviceQuery {
   readonly windowMinutes?: number;
 }
 
-/** The advice of a count of errors alone; the circuit decides by more. */
+/** Advice by the number of errors only. The circuit considers more. */
 export class CircuitAdviceView {
   @Example('log_summary') readonly tool!: string;
   @Example(true, 'Errors and timeouts of the window reach the threshold') readonly shouldBreak!: boolean;

@@ -9,7 +9,7 @@ import { UpToDateInterceptor } from '../../records/executions/execution-recorder
 import * as dto from './circuit.dto.js';
 import { CircuitsService } from './circuits.service.js';
 
-/** The circuits of tools, which operators can override. */
+/** Shows the circuits of tools and lets operators override them. */
 @ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class CircuitsController {

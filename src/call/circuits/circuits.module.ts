@@ -10,7 +10,7 @@ import { FleetCircuits } from './fleet-circuits.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import {
   CircuitEvents,
-  CircuitPasts,
+  CircuitHistories,
   CircuitTransitionsRepository,
 } from './circuit-transitions.repository.js';
 import { CircuitsController } from './circuits.controller.js';
@@ -28,7 +28,7 @@ const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
     KnownTools,
     CircuitEvents,
     CircuitTransitionsRepository,
-    CircuitPasts,
+    CircuitHistories,
     CircuitBreakers,
     FleetCircuits,
     CircuitsService,

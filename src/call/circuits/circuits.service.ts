@@ -14,7 +14,7 @@ const defaultReasons = {
   reset: 'Reset by hand',
 };
 
-/** Circuits as operators see and override them. */
+/** Shows and overrides circuits. */
 @Injectable()
 export class CircuitsService {
   private readonly logger = new Logger(CircuitsService.name);
@@ -27,11 +27,11 @@ export class CircuitsService {
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
-  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
+  /** A tool's circuit. @throws Problem `not_found` if it is not registered, not seen since the start and not held open */
   async circuitOf(tool: string, limit = shownByDefault): Promise<dto.CircuitView> {
     const tracked = this.circuits.find(tool);
     await this.circuits.decideProber(tool);
-    // Reading the state first may add a transition that is due to the history.
+    // The state is read first, because that may add a transition to the history.
     tracked.breaker.current();
     const history = await this.historyOf(tool, tracked, limit);
     return { ...stateOf(tool, tracked.breaker), ...history };
@@ -43,7 +43,7 @@ export class CircuitsService {
     return { data };
   }
 
-  /** Compares errors and timeouts in the window with a threshold. Advice only: the circuit also regards the failure rate. */
+  /** Compares errors and timeouts in the window with a threshold. Advice only: the circuit also considers the failure rate. */
   async advice(tool: string, query: dto.CircuitAdviceQuery): Promise<dto.CircuitAdviceView> {
     const own = this.knownTools.thresholdsOf(tool);
     const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
@@ -67,7 +67,7 @@ export class CircuitsService {
     return this.circuitOf(tool);
   }
 
-  /** The newest transitions; while the database is away, only those that this server remembers. */
+  /** The newest transitions; without the database, only those in memory. */
   private async historyOf(
     tool: string,
     { history }: TrackedCircuit,

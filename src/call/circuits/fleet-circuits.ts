@@ -13,16 +13,16 @@ import { ToolMetricsRepository } from '../../records/executions/tool-metrics.rep
 import type { WindowCounts } from '../../base/outbound/breaker/sample-ring.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 
-/** How long one replica alone may probe; the others may take over then. The shortest opening lasts as long. */
+/** Time for which only one replica may probe; the same as the shortest opening. */
 const leaseMs = 30_000;
-/** Pause after another replica was found to probe. */
+/** Pause before asking again, if another replica probes. */
 const deniedMs = 1_000;
-/** A database that is away must not hold up what is decided here. */
+/** Max wait for the journal, because an unavailable database must not delay decisions here. */
 const flushMs = 500;
-/** Questions for the fleet's window, at most so many a second for each tool. */
+/** Max queries of the fleet's window per second and tool. */
 const maxQuestions = 4;
 
-/** Changes that are read twice at the start. */
+/** Number of changes that are read again after the start. */
 const overlap = 100;
 
 type Adopt = (transition: CircuitTransition, probingMs: number) => void;
@@ -35,16 +35,16 @@ const takeLease = `
   RETURNING 1`;
 
 /**
- * The circuits of all replicas on one database. Faults of all replicas are counted together, asked for only when a fault
- * happens here; what one replica decides, or an operator does at it, the others adopt; one replica probes. Without the
- * database each replica decides alone. With the embedded database there is one replica, and none of this.
+ * Circuits of all replicas on one database. Faults of all replicas are counted together, after a fault at this one. The other
+ * replicas adopt changes by one replica or its operator, and one replica probes. Without the database each replica decides
+ * alone. With the embedded database there is one replica, and this class is off.
  */
 @Injectable()
 export class FleetCircuits {
-  /** How often the fleet's window was asked for. */
+  /** Queries of the fleet's window in the last second, by tool. */
   private readonly questions = new LocalCounters(maxQuestions);
   private readonly takes = new SingleFlight<void>();
-  /** Until when this replica may probe a tool, or must not ask again; milliseconds since the epoch. */
+  /** By tool: whether this replica may probe it, and until when that is valid, in milliseconds since the epoch. */
   private readonly leases = new Map<string, { readonly granted: boolean; readonly until: number }>();
   private seenSeq: number | undefined;
 
@@ -63,7 +63,7 @@ export class FleetCircuits {
     return this.config.database.url !== undefined;
   }
 
-  /** @param adopt takes over a change by another replica, and how long that may probe */
+  /** Follows changes by other replicas. @param adopt applies a change; its second argument is how long that replica may probe */
   follow(adopt: Adopt): void {
     const followed = { table: 'circuit_transitions', what: 'circuits' };
     this.follower.follow(followed, () => this.look(adopt));
@@ -75,15 +75,15 @@ export class FleetCircuits {
   }
 
   /**
-   * Calls and faults of all replicas; undefined if that cannot be found out.
-   * @param urgent false: also undefined if it was asked for often in the last second
+   * Calls and faults of all replicas; undefined without the database.
+   * @param urgent if false, also undefined after too many queries in the last second
    */
   async countFaults(tool: string, since: number, urgent: boolean): Promise<WindowCounts | undefined> {
     const question = { kind: 'rate', project: '', subject: tool, name: '' } as const;
     const { granted } = this.questions.take({ ...question, limit: maxQuestions, ttlMs: 1_000 });
     if (!urgent && !granted) return undefined;
     try {
-      // The fault that led here is in the journal a moment later; it must be counted, and others be able to count it.
+      // Waits until the present fault is stored, so that this query and those of other replicas count it.
       await nextTurn();
       await endsWithin(flushMs, this.recorder.flush());
       return await this.metrics.getFaultCounts(tool, new Date(since));
@@ -99,7 +99,7 @@ export class FleetCircuits {
     return lease !== undefined && lease.granted && lease.until > Date.now();
   }
 
-  /** Asks to be the one that probes; undefined: that is decided. */
+  /** Tries to become the replica that probes; undefined if that is decided already. */
   takeLease(tool: string): Promise<void> | undefined {
     const lease = this.leases.get(tool);
     if (lease && lease.until > Date.now()) return undefined;
@@ -120,7 +120,7 @@ export class FleetCircuits {
   }
 
   private async look(adopt: Adopt): Promise<void> {
-    // The first time it reads some again that the start has read, so that none is between the two.
+    // The first read overlaps with that of the start, so that no change is missed in between.
     this.seenSeq ??= Math.max(0, (await this.transitions.lastSeq()) - overlap);
     for (const { seq, ...transition } of await this.transitions.since(this.seenSeq)) {
       this.seenSeq = Math.max(this.seenSeq, seq);

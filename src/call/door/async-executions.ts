@@ -44,15 +44,15 @@ import { incomingCall } from './incoming-call.js';
 
 const queue = 'executions';
 const daySeconds = 86_400;
-/** Minimum time for which a call is found after it was queued, in milliseconds. */
+/** Min time for which a queued call can be read after its submission, in milliseconds. */
 export const storedMs = daySeconds * 1_000;
-/** Refusals that a queued call waits out. */
-const passing: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full', 'conflict']);
-/** Refusals that another replica need not repeat. */
-const ofThisReplica: ReadonlySet<ProblemCode> = new Set(['shutting_down', 'database_unavailable']);
-const defaultPauseMs = 1_000;
-/** Between two looks at an execution for a client that waits for its end. */
-const lookPause = { firstMs: 25, maxMs: 500 };
+/** Refusals after which a queued call tries again at this replica. */
+const retriedHere: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full', 'conflict']);
+/** Refusals after which another replica runs the call. */
+const leftToOthers: ReadonlySet<ProblemCode> = new Set(['shutting_down', 'database_unavailable']);
+const defaultRetryPauseMs = 1_000;
+/** Pauses between two reads of an execution for a client that waits for its end. */
+const pollPauses = { firstMs: 25, maxMs: 500 };
 
 /** Calls that are run later, by any replica: queued, polled, followed, cancelled. */
 @Injectable()
@@ -70,15 +70,18 @@ export class AsyncExecutions {
       name: queue,
       options: {
         retryLimit,
-        ...{ retryDelay: 1, heartbeatSeconds: 10, expireInSeconds: daySeconds - 1 },
-        ...{ retentionSeconds: daySeconds, deleteAfterSeconds: daySeconds },
+        retryDelay: 1,
+        heartbeatSeconds: 10,
+        expireInSeconds: daySeconds - 1,
+        retentionSeconds: daySeconds,
+        deleteAfterSeconds: daySeconds,
       },
       concurrency: Math.max(1, Math.floor(config.customTools.maxProcesses / 2)),
       run: (job, cancellation) => this.run(job, cancellation),
     });
   }
 
-  /** Queues the call that a request asks for. @throws as `queue` does */
+  /** Queues the call in a request and answers 202. @throws what `queue` throws */
   async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
     const view = await this.queue(incomingCall(request, true), this.webhookUrlIn(request.body));
     const location = `${this.config.server.publicPath}/api/v1/executions/${view.id}`;
@@ -87,7 +90,7 @@ export class AsyncExecutions {
   }
 
   /**
-   * Queues a call. With the same Idempotency-Key it is queued once.
+   * Queues a call; several calls with the same Idempotency-Key are queued once.
    * @throws Refusal for a call that would be refused now; Problem `queue_full`, `idempotency_key_reused`,
    *   `database_unavailable`
    */
@@ -96,10 +99,10 @@ export class AsyncExecutions {
     const { tool, input, context, principal, idempotencyKey, asks } = call;
     const caller = callerIdOf(principal);
     const { userId, projectId } = context;
-    const named = [caller, userId, projectId, tool, idempotencyKey];
-    // Each round of a call that asks is a job of its own.
+    const keyParts = [caller, userId, projectId, tool, idempotencyKey];
+    // Each round of a call that asks its caller is a job of its own.
     const round = asks?.answers ? [asks.answers.requestState] : [];
-    const id = idempotencyKey ? idOf(JSON.stringify([...named, ...round])) : newId();
+    const id = idempotencyKey ? idOf(JSON.stringify([...keyParts, ...round])) : newId();
     if (asks?.answers) await this.rounds.use(call, asks.answers);
     const inputHash = sha256(canonicalJson(input));
     const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(keptOf(call)) };
@@ -113,12 +116,15 @@ export class AsyncExecutions {
     return viewOf(job);
   }
 
-  /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
+  /** One execution. @throws Problem `not_found` if it is of another caller or no longer stored */
   async get(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
     return viewOf(await this.find(id, callerIdOf(principalOf(request))));
   }
 
-  /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
+  /**
+   * One execution: at once, after a wait for its end of at most `waitMs`, or as an event stream.
+   * @throws Problem `not_found` if it is of another caller or no longer stored
+   */
   async view(
     id: string,
     { waitMs = 0 }: WaitQuery,
@@ -131,19 +137,23 @@ export class AsyncExecutions {
     const release = this.streams.take('long waits', holderIn(request));
     const { signal } = request.cancellation ?? new AbortController();
     const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-    return this.settled(view, request, end).finally(release);
+    return this.untilSettled(view, request, end).finally(release);
   }
 
-  /** The execution once it has ended or asks its caller, or at the end of the wait. */
-  settled(view: AsyncExecutionView, request: FastifyRequest, wait: AbortSignal): Promise<AsyncExecutionView> {
+  /** Waits until the execution ends, asks its caller, or `wait` is aborted. @returns its latest state */
+  untilSettled(
+    view: AsyncExecutionView,
+    request: FastifyRequest,
+    wait: AbortSignal,
+  ): Promise<AsyncExecutionView> {
     return view.status === asking ? Promise.resolve(view) : lastOf(view, this.changes(view, request, wait));
   }
 
   /**
-   * Takes answers to what an execution asks, and goes on with it once there are all. Answers to no open question are ignored.
-   * @throws Problem `not_found` for an execution of another caller, or one that is no longer stored
+   * Stores answers to an execution's questions; the last one lets it continue. Answers without an open question are ignored.
+   * @throws Problem `not_found` if it is of another caller or no longer stored
    */
-  async answer(id: string, given: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
+  async answer(id: string, answers: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
     for (;;) {
       const job = await this.find(id, callerIdOf(principalOf(request)));
       const { asked: question } = dataOf(job);
@@ -151,15 +161,15 @@ export class AsyncExecutions {
       const asked = JSON.parse(question) as Asked;
       const inputRequests = { ...asked.inputRequests };
       const inputResponses = { ...asked.inputResponses };
-      for (const key of Object.keys(inputRequests).filter((name) => Object.hasOwn(given, name))) {
-        inputResponses[key] = given[key];
+      for (const key of Object.keys(inputRequests).filter((name) => Object.hasOwn(answers, name))) {
+        inputResponses[key] = answers[key];
         delete inputRequests[key];
       }
       if (await this.putBack(job, { ...asked, inputRequests, inputResponses })) return this.get(id, request);
     }
   }
 
-  /** Takes an execution that asks out of the queue. @returns its questions, for its caller to repeat the call with the answers */
+  /** Removes an execution that asks from the queue. @returns its questions: the caller repeats the call with the answers */
   async withdraw(id: string, request: FastifyRequest): Promise<InputRequired> {
     const job = await this.find(id, callerIdOf(principalOf(request)));
     await this.jobs.remove(queue, id);
@@ -167,7 +177,7 @@ export class AsyncExecutions {
     return new InputRequired(inputRequests, requestState);
   }
 
-  /** The job waits for the answers, or is run with them. @returns false if it has changed meanwhile */
+  /** Puts a job back: to wait for open answers, or else to run with them. @returns false if the job has changed meanwhile */
   private putBack(job: StoredJob, asked: Asked): Promise<boolean> {
     const { asked: _before, ...data } = dataOf(job);
     if (Object.keys(asked.inputRequests).length > 0)
@@ -176,7 +186,7 @@ export class AsyncExecutions {
     return this.jobs.put(queue, job, next, new Date());
   }
 
-  /** @throws Problem `not_found`; `conflict` if it has ended */
+  /** Cancels an execution. @throws Problem `not_found`; `conflict` if it has ended */
   async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
     const caller = callerIdOf(principalOf(request));
     const before = await this.find(id, caller);
@@ -191,8 +201,8 @@ export class AsyncExecutions {
   }
 
   /**
-   * Ends an execution that asks and was cancelled, by the round that would bring its answers. Refused, it ends when the time
-   * for answers is over.
+   * Ends a cancelled execution that was asking, by running its next round as cancelled. If that round is refused, the
+   * execution ends when the time for answers is over.
    */
   private async endRound(job: StoredJob, asked: Asked): Promise<void> {
     const { caller, call } = dataOf(job);
@@ -206,7 +216,7 @@ export class AsyncExecutions {
     }
   }
 
-  /** @throws Problem `unauthorized` */
+  /** A stored call with the present rights of its key. @throws Problem `unauthorized` */
   private requestOf(caller: string, { principal: keyless, ...call }: KeptCall): CallRequest {
     const principal = keyless ? { ...keyless, scopes: new Set(keyless.scopes) } : this.keys.withId(caller);
     if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
@@ -219,14 +229,14 @@ export class AsyncExecutions {
     throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
   }
 
-  /** The execution whenever its status has changed, until its end or that of the wait. */
+  /** The execution after each change of its status, until it ends or `wait` is aborted. */
   async *changes(
     view: AsyncExecutionView,
     request: FastifyRequest,
     wait: AbortSignal,
   ): AsyncGenerator<AsyncExecutionView> {
-    for (let looks = 1; view.endedAt === null && !wait.aborted; looks++) {
-      await delay(backOff(looks, lookPause), undefined, { signal: wait }).catch(() => undefined);
+    for (let attempt = 1; view.endedAt === null && !wait.aborted; attempt++) {
+      await delay(backOff(attempt, pollPauses), undefined, { signal: wait }).catch(() => undefined);
       const before = stateOf(view);
       view = await this.get(view.id, request);
       if (stateOf(view) !== before) yield view;
@@ -241,23 +251,23 @@ export class AsyncExecutions {
       place: 0,
       eventOf,
     });
-    const left = new AbortController();
-    stream.once('close', () => left.abort());
+    const closed = new AbortController();
+    stream.once('close', () => closed.abort());
     void reply.headers(sseHeaders);
-    const last = async (): Promise<ServerSentEvent> => {
+    const outcomeEvent = async (): Promise<ServerSentEvent> => {
       let data = view;
       if (data.endedAt === null) ring.append(data);
-      for await (data of this.changes(view, request, left.signal))
+      for await (data of this.changes(view, request, closed.signal))
         if (data.endedAt === null) ring.append(data);
       return { event: 'outcome', data };
     };
-    finishWith(stream, last(), request.id);
+    finishWith(stream, outcomeEvent(), request.id);
     return stream;
   }
 
   private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
     const output = await this.outputOf(job, cancellation);
-    // It is not this attempt any more that ends.
+    // The job waits for answers, and a later attempt ends it.
     if (output instanceof InputRequired) {
       const { inputRequests = {}, requestState = '', executionId } = output;
       const until = Date.now() + maxAskedMs;
@@ -274,31 +284,31 @@ export class AsyncExecutions {
     return output;
   }
 
-  /** @throws if another replica is to run it */
+  /** Runs a job's call. @throws an error if another replica shall run it */
   private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput | InputRequired> {
     const { caller, call: kept, asked } = dataOf(job);
-    // A job that waits for answers is run when their time is over.
+    // A job with open questions runs only when the time for answers is over.
     if (asked !== undefined) return { outcome: JSON.stringify(unansweredOutcome(asked, job)) };
     const call = JSON.parse(kept) as KeptCall;
     for (;;) {
       try {
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
         const { outcome, mayRunAgain } = await this.door.call({ ...this.requestOf(caller, call), ...queued });
-        // This replica stops, or does not reach the database.
-        if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
+        // This replica stops, or cannot reach the database.
+        if (mayRunAgain) throw new Error(`The call of ${call.tool} is closed to another replica`);
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
         if (error instanceof InputRequired) return error;
-        if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;
-        if (!passing.has(error.code) || cancellation.isCancelled)
+        if (!(error instanceof Problem) || leftToOthers.has(error.code)) throw error;
+        if (!retriedHere.has(error.code) || cancellation.isCancelled)
           return { problem: JSON.stringify(problemBody(error, call.context.requestId)) };
-        const pauseMs = error.details.retryAfterMs ?? defaultPauseMs;
+        const pauseMs = error.details.retryAfterMs ?? defaultRetryPauseMs;
         await delay(pauseMs, undefined, { signal: cancellation.signal }).catch(() => undefined);
       }
     }
   }
 
-  /** Tells the webhook that the call named. @throws the database's error */
+  /** Sends the end of an execution to the call's webhook, if it named one. @throws the database's error */
   private async report(job: StoredJob, view: AsyncExecutionView): Promise<void> {
     const { webhookUrl } = dataOf(job);
     if (webhookUrl === undefined) return;
@@ -307,7 +317,7 @@ export class AsyncExecutions {
     await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller', caller });
   }
 
-  /** @throws Problem `invalid_request` for a URL to which nothing is sent */
+  /** The webhook URL in a body, if any. @throws Problem `invalid_request` for a URL that webhooks must not use */
   private webhookUrlIn(body: unknown): string | undefined {
     const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
     if (webhookUrl === undefined) return undefined;
@@ -329,7 +339,7 @@ export class AsyncExecutions {
 const stateOf = ({ status, inputRequests }: AsyncExecutionView): string =>
   JSON.stringify([status, inputRequests]);
 
-/** The latest: the end, that of the wait, or questions. */
+/** The latest state: of the first questions, or of the last change. */
 async function lastOf(
   latest: AsyncExecutionView,
   changes: AsyncIterable<AsyncExecutionView>,

@@ -11,7 +11,7 @@ import type { CallRequest } from '../../web/contract/tool-call.js';
 import { refuseOversized } from '../../base/schemas/input-validator.js';
 import type { Verdict } from '../../base/schemas/schema-repair.js';
 
-/** Between two passes over a larger input other calls get a turn of the event loop. */
+/** Size of an input from which the event loop gets a turn between two passes over it. */
 const oneTurnBytes = 65_536;
 
 /** Checks that run before budget or slots are reserved; a failure here costs nothing. They return a promise only if they wait. */
@@ -22,7 +22,7 @@ export class CallChecks {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolInput'>,
   ) {}
 
-  /** @throws Refusal `forbidden` for what the caller may not do, whether there is such a tool or not; `rate_limited` */
+  /** Checks the caller's rights and rate. @throws Refusal `forbidden`, even if there is no such tool; `rate_limited` */
   caller(request: CallRequest): Promise<void> | undefined {
     const { principal, tool: name, context } = request;
     if (!principal.scopes.has('tools:call'))
@@ -35,9 +35,10 @@ export class CallChecks {
   }
 
   /**
+   * Checks the input and the further needs of the tool.
    * @returns the call with a valid input
-   * @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule,
-   * `unauthorized` without a key, or what the tool needs besides
+   * @throws Refusal `payload_too_large`, `invalid_input` that names all invalid fields, `forbidden` by the tool's own rule,
+   *   `unauthorized` without a key, or that of a further need
    */
   input(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     const found = this.valid(tool, request);
@@ -45,7 +46,7 @@ export class CallChecks {
     return Promise.resolve(found).then((call) => tool.admit?.(call).then(() => call) ?? call);
   }
 
-  /** As `input`, whatever the tool needs besides. */
+  /** Like `input`, without the further needs of the tool. */
   valid(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
@@ -71,7 +72,7 @@ export class CallChecks {
   private admitted(tool: Tool, request: CallRequest, verdict: Verdict): CallRequest | Promise<CallRequest> {
     if ('repaired' in verdict) {
       const call = { ...request, input: verdict.repaired };
-      // A text that was read as JSON may be nested.
+      // A text that was parsed as JSON may be nested.
       refuseOversized({ input: call.input }, this.config.toolInput);
       return this.admitted(tool, call, []);
     }

@@ -22,7 +22,7 @@ const cachedAnswers = 'toolkeeper_cached_answers_total';
 
 type Child = ReturnType<Counter['labels']>;
 
-/** The series of one tool that each of its executions changes. */
+/** Metric series of one tool, which each execution changes. */
 interface ToolSeries {
   readonly inFlight: ReturnType<Gauge['labels']>;
   readonly calls: Readonly<Record<OutcomeStatus, Child>>;
@@ -31,6 +31,7 @@ interface ToolSeries {
   uses: number;
 }
 
+/** Metrics of calls. */
 export const callMetrics = [
   counter(calls, 'Executions by outcome', 'tool', 'status'),
   histogram(
@@ -61,7 +62,7 @@ export const callMetrics = [
  */
 @Injectable()
 export class CallReports {
-  /** False where traces are off: then no work needs to be wrapped in a span. */
+  /** Whether traces are on. If not, no work is wrapped in a span. */
   readonly traced: boolean;
   private readonly byTool = new Map<string, ToolSeries>();
 
@@ -83,7 +84,7 @@ export class CallReports {
     events.subscribe('refused', ({ tool, refusal }) => this.refusals.inc({ tool, reason: refusal.code }));
   }
 
-  /** One span from a call's arrival to its answer, named as OpenTelemetry's conventions for generative AI have it. */
+  /** Runs a call in a span, which is named by OpenTelemetry's conventions for generative AI. */
   spanOfCall(request: CallRequest, work: () => Promise<CallAnswer>): Promise<CallAnswer> {
     const { tool, context } = request;
     return this.tracer.span(
@@ -105,7 +106,7 @@ export class CallReports {
     );
   }
 
-  /** Around the tool's own work. */
+  /** Runs the tool's own work in a span. */
   spanOfExecution(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
     return this.tracer.span('execution', {}, async (span) => {
       const outcome = await work();
@@ -115,7 +116,7 @@ export class CallReports {
     });
   }
 
-  /** An execution begins. MUST be followed by `executionEnded`. */
+  /** Reports the start of an execution. MUST be followed by `executionEnded`. */
   executionStarted({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.inc();
@@ -129,24 +130,24 @@ export class CallReports {
       this.log.write({ tool, event: 'response', requestId, durationMs: ticket.elapsedMs() });
   }
 
-  /** The outcome of an earlier call with the same idempotency key was given back. */
+  /** Reports an answer with the outcome of an earlier call with the same idempotency key. */
   replayed(tool: string): void {
     this.replays.inc({ tool });
   }
 
-  /** @param tool undefined: no tool has the name that was called, or the caller may know nothing about it */
+  /** Reports a refused call. @param tool undefined if no tool has the name, or if the caller may not know about it */
   refused(tool: Tool | undefined, { input, context, kind }: CallRequest, refusal: Refusal): void {
     const { code: reason } = refusal;
     if (!tool || kind) return this.refusals.inc({ tool: tool?.definition.name ?? 'unknown', reason });
     this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
   }
 
-  /** The call was answered without an execution. */
+  /** Reports a call that was answered without an execution. */
   cached({ ticket, input, context }: ToolCall, kept: CachedAnswer): void {
     this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
   }
 
-  /** Successful calls of a tool at this replica since its start, test calls left out. */
+  /** Number of successful calls of a tool at this replica since its start, without test calls. */
   usesOf(tool: string): number {
     return this.byTool.get(tool)?.uses ?? 0;
   }

@@ -19,8 +19,8 @@ type StreamEntry =
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
 
 /**
- * Runs a call and streams its notices, then its outcome, as server-sent events. The stream begins when the call can no
- * longer be refused, so that a refusal is answered as without a stream.
+ * Runs a call and streams its notices, then its outcome, as server-sent events. The stream begins when the call cannot be
+ * refused any more, so that a refusal is answered as without a stream.
  * @param heartbeatMs interval of heartbeats in a quiet stream
  * @throws Refusal for a call that was not run
  */

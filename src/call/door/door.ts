@@ -49,12 +49,12 @@ export class ToolCapacityGuard implements CanActivate {
       if (!ticket.kept) ticket.slot = ticket.tool.takeSlot?.(call);
       return true;
     } catch (error) {
-      throw error instanceof Refusal && error.details.retryElsewhere ? this.elsewhere(error) : error;
+      throw error instanceof Refusal && error.details.retryElsewhere ? this.withRetryHint(error) : error;
     }
   }
 
-  /** Another replica may be able to run the call at once. */
-  private elsewhere({ code, detail, details }: Refusal): Refusal {
+  /** Tells the caller to retry at once if there are other replicas: one of them may have capacity. */
+  private withRetryHint({ code, detail, details }: Refusal): Refusal {
     const retryElsewhere = this.replicas.count > 1;
     return new Refusal(code, detail, {
       ...details,
@@ -67,13 +67,13 @@ export class ToolCapacityGuard implements CanActivate {
 /** Default time that a call waits for an earlier one with the same idempotency key. */
 const defaultLimitMs = 30_000;
 
-/** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
-const fullShare = 0.9;
+/** Min share of its own time limit that a tool must have had left after waiting, for a timeout to count as its fault. */
+const minOwnShare = 0.9;
 
 /** The one way to call a tool, from top to bottom: calls of agents and test calls of operators all come through here. */
 @Injectable()
 export class Door implements OnApplicationBootstrap {
-  /** `execute`, the last method but for the wiring, behind its guards and its interceptor as Nest runs them. */
+  /** `execute` behind its guards and its interceptor, as Nest runs them. Set at bootstrap. */
   private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
 
   constructor(
@@ -86,7 +86,7 @@ export class Door implements OnApplicationBootstrap {
     private readonly contexts: ExternalContextCreator,
   ) {}
 
-  /** @throws Refusal for a call that was not run */
+  /** Calls a tool by name. @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
     const tool = request.kind ? this.registry.findServer(request.tool) : this.registry.find(request.tool);
     return tool || request.kind
@@ -99,26 +99,28 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
-  private answer(tool: Tool | undefined, asked: CallRequest): Promise<CallAnswer> {
-    const { name } = tool?.definition ?? { name: asked.tool };
-    // A platform's alias stands for the tool from here on.
-    const request = name === asked.tool ? asked : { ...asked, tool: name };
-    if (asked.asks?.answers && !asked.asks.round)
-      return this.rounds.next(request, asked.asks.answers, (next) => this.answer(tool, next));
+  private answer(tool: Tool | undefined, original: CallRequest): Promise<CallAnswer> {
+    const { name } = tool?.definition ?? { name: original.tool };
+    // The tool's own name replaces a platform's alias.
+    const request = name === original.tool ? original : { ...original, tool: name };
+    const { asks } = request;
+    if (asks?.answers && !asks.round)
+      return this.rounds.next(request, asks.answers, (next) => this.answer(tool, next));
     if (!this.reports.traced) return this.decide(tool, request);
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
 
   /**
-   * Checks a call that is queued, or one that a person `isAsked` about: its rate counts, and its page is looked for, when it
-   * runs. @throws Refusal for one that would be refused before its guards
+   * Checks a call before it is queued, or before a person is asked about it (`isAsked`). Its rate is counted and its page
+   * looked up later, when it runs.
+   * @throws Refusal for a call that would be refused before its guards
    */
   async accept(request: CallRequest, isAsked = false): Promise<void> {
     const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
     try {
       await this.checks.caller(isAsked ? { ...request, queued: true } : request);
       const loaded = tool?.load ? await this.registry.loaded(tool, tool.definition.timeoutMs) : tool;
-      await this.checks[isAsked ? 'valid' : 'input'](known(loaded, request), request);
+      await this.checks[isAsked ? 'valid' : 'input'](requireTool(loaded, request), request);
     } catch (error) {
       throw error instanceof Refusal ? this.refused(tool, request, error) : error;
     }
@@ -143,16 +145,16 @@ export class Door implements OnApplicationBootstrap {
 
   /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
   private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
-    const known = refusal.code === 'forbidden' ? undefined : tool;
-    this.reports.refused(known, request, refusal);
-    const fallback = known && fallbackOf(known, refusal.detail);
+    const visibleTool = refusal.code === 'forbidden' ? undefined : tool;
+    this.reports.refused(visibleTool, request, refusal);
+    const fallback = visibleTool && fallbackOf(visibleTool, refusal.detail);
     if (fallback === undefined) return refusal;
     return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
   }
 
   /**
-   * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
-   * A stored outcome needs no tool any more, so the key is looked up before the tool.
+   * Runs a call with an idempotency key once. Its caller may disconnect and come back for the outcome, so a call that has
+   * begun is not cancelled then. The key is looked up before the tool: a stored outcome outlives its tool.
    */
   private async once(
     tool: Tool | undefined,
@@ -160,7 +162,7 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
-    // Its outcome is kept by the key: it has one round, unless its job carries it through all of them.
+    // The outcome is stored under the key, so the call has one round, unless its job carries it through all of them.
     const asks = isLive(request.asks) || request.queued ? request.asks : undefined;
     const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
     const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
@@ -170,14 +172,14 @@ export class Door implements OnApplicationBootstrap {
     return answer;
   }
 
-  /** A call that is refused before the guards costs nothing and harms no health. */
+  /** Checks a call's input and runs it. A refusal before the guards costs no budget and does not count for health. */
   private async admit(
-    found: Tool | undefined,
+    candidate: Tool | undefined,
     request: CallRequest,
     deadline: Deadline,
     executionId: string,
   ): Promise<CallAnswer> {
-    const tool = known(found, request);
+    const tool = requireTool(candidate, request);
     const checked = this.checks.input(tool, request);
     const valid = checked instanceof Promise ? await checked : checked;
     const ticket = new CallTicket(executionId, tool, deadline);
@@ -197,8 +199,8 @@ export class Door implements OnApplicationBootstrap {
   }
 
   /**
-   * Runs the tool. Budget, circuit and capacity have let the call pass, and its start is recorded: called directly it
-   * throws, for the ticket lacks their flags.
+   * Runs the tool after budget, circuit and capacity have admitted the call and its start is recorded. It throws if it is
+   * called directly, because the ticket then lacks their flags.
    */
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
@@ -215,18 +217,8 @@ export class Door implements OnApplicationBootstrap {
     const { ticket, context, principal, begin, onProgress, asks, cancellation = new Cancellation() } = call;
     const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    const run = {
-      executionId,
-      context,
-      principal,
-      deadline,
-      probe,
-      notes,
-      begin,
-      onProgress,
-      asks,
-      cancellation,
-    };
+    const fromCall = { context, principal, begin, onProgress, asks, cancellation };
+    const run = { executionId, deadline, probe, notes, ...fromCall };
     try {
       if (begin && !tool.waitsForProcess) await begin();
       const result = await (ticket.slot ?? tool).run(call.input, run);
@@ -241,7 +233,7 @@ export class Door implements OnApplicationBootstrap {
     }
   }
 
-  /** @returns the answer as this call's caller reads it */
+  /** The outcome of an earlier equal call, as this call's caller reads it. */
   private cached(call: ToolCall, kept: CachedAnswer): ToolOutcome {
     const { tool } = call.ticket;
     const { outcome } = kept;
@@ -260,7 +252,7 @@ export class Door implements OnApplicationBootstrap {
     await this.selfTest();
   }
 
-  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  /** Checks that guards can refuse a call: if they were wired wrongly, all calls would pass. */
   private async selfTest(): Promise<void> {
     let hasRun = false;
     const refused = new Refusal('queue_full', 'self-test');
@@ -289,8 +281,8 @@ export class Door implements OnApplicationBootstrap {
   }
 }
 
-/** @throws Refusal `tool_not_found` */
-function known(tool: Tool | undefined, request: CallRequest): Tool {
+/** Asserts that the tool exists. @throws Refusal `tool_not_found` */
+function requireTool(tool: Tool | undefined, request: CallRequest): Tool {
   if (tool) return tool;
   const name = JSON.stringify(request.tool);
   throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
@@ -304,7 +296,7 @@ const baseOf = (ticket: CallTicket) => ({
   cached: false,
 });
 
-/** Adds what only callers with `tools:admin` may read. The record of the execution has it in its metadata. */
+/** Adds details to an error that only callers with `tools:admin` may read. The stored execution has them in its metadata. */
 function withAside(outcome: ToolOutcome, { aside }: CallTicket, { principal }: CallRequest): ToolOutcome {
   if (aside === undefined || outcome.status === 'success' || !principal.scopes.has('tools:admin'))
     return outcome;
@@ -315,7 +307,7 @@ function withAside(outcome: ToolOutcome, { aside }: CallTicket, { principal }: C
 /** A timeout below the tool's own, or one used up by waiting, is not the tool's fault. */
 function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: ToolCall): boolean {
   const ownMs = tool.definition.timeoutMs;
-  return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * fullShare;
+  return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * minOwnShare;
 }
 
 function notYet(): never {

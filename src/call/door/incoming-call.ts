@@ -10,7 +10,7 @@ import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
 
-/** The members of `context` in a body; each may come as a header instead. */
+/** The members of `context` in a body. Each may be a header instead. */
 type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent' | 'tracestate'>> & {
   readonly timeoutMs?: number;
 };
@@ -25,11 +25,11 @@ interface ExecuteBody {
   readonly requestState?: string;
 }
 
-/** The most characters of an id or a name, in the body as in a header. */
+/** Max characters of an id or a name, in the body and in headers. */
 const maxTextLength = 256;
 const text = { type: 'string', minLength: 1, maxLength: maxTextLength, pattern: '^[^\\x00-\\x1f]*$' };
 
-/** The envelope of a call; the input itself is the tool's schema's business. */
+/** Schema of a call's body. The tool's own schema checks `input`. */
 export const executeBodySchema = {
   type: 'object',
   additionalProperties: false,
@@ -40,11 +40,11 @@ export const executeBodySchema = {
       additionalProperties: false,
       properties: { form: { type: 'object' }, url: { type: 'object' } },
       description:
-        'How the tool may ask the caller, as MCP has it: `{"form": {}, "url": {}}`; absent: not at all',
+        'Ways in which the tool may ask the caller, as in MCP: `{"form": {}, "url": {}}`. Absent: none',
     },
     inputResponses: {
       type: 'object',
-      description: 'The answers to the questions of the round before, by their names',
+      description: 'Answers to the questions of the previous round, by their names',
     },
     requestState: { type: 'string', minLength: 1, description: 'The state that came with these questions' },
     webhookUrl: {
@@ -75,11 +75,11 @@ export const executeBodySchema = {
   },
 };
 
-/** Compiled schemas: the class-based pipe would copy the whole input for every call. */
+/** The schema is compiled, because the class-based pipe would copy the whole input of each call. */
 const { problemsOf } = compileSchema(executeBodySchema);
 const context = compileSchema(executeBodySchema.properties.context);
 
-/** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
+/** An opaque text of the caller, such as a UUID or the quoted string of the IETF's draft. */
 const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
 
 /** A call as a transport has read it. */
@@ -88,20 +88,20 @@ export interface AskedCall {
   readonly input: unknown;
   /** The `context` of a body; not checked yet. */
   readonly context?: unknown;
-  /** Wins over the header. */
+  /** Takes precedence over the header. */
   readonly idempotencyKey?: unknown;
-  /** Members with the place in the caller's trace, which win over the headers. */
+  /** `traceparent` and `tracestate`, which take precedence over the headers. */
   readonly trace?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The call that a `POST …/{name}/…` asks for. It is taken from the request as a whole: for every parameter of a handler
- * Nest makes a context and awaits its pipes.
+ * The call in a request `POST …/{name}/…`. It reads the request as a whole, because Nest makes a context and awaits pipes for
+ * each parameter of a handler.
  * @throws Problem `invalid_request` naming the fields
  */
 export function incomingCall(request: FastifyRequest, takesWebhook = false): CallRequest {
   const body = request.body ?? {};
-  refuse(problemsOf(body));
+  assertNone(problemsOf(body));
   const { input = {}, context, webhookUrl, ...about } = body as Partial<ExecuteBody>;
   if (webhookUrl !== undefined && !takesWebhook)
     throw invalidRequest({
@@ -109,9 +109,9 @@ export function incomingCall(request: FastifyRequest, takesWebhook = false): Cal
       detail: 'is for calls with the header Prefer: respond-async',
     });
   const asked = { tool: (request.params as { name: string }).name, input, context };
-  // The id that the server gave to the request names its one call as well; an id that the caller gave may come twice.
-  const isOurs = request.headers['x-request-id'] !== request.id;
-  const call = checkedCall(asked, request, isOurs ? request.id : undefined);
+  // A generated request id is also the execution's id. An id of the caller may be used twice.
+  const isGenerated = request.headers['x-request-id'] !== request.id;
+  const call = checkedCall(asked, request, isGenerated ? request.id : undefined);
   return about.elicitation || about.requestState !== undefined ? { ...call, asks: asksOf(about) } : call;
 }
 
@@ -120,14 +120,11 @@ const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<Exec
   ...(requestState !== undefined && { answers: { inputResponses, requestState } }),
 });
 
-/**
- * A call with the context that its request's headers give it.
- * @throws Problem `invalid_request` naming the fields
- */
+/** A call with the context of its body and of the request's headers. @throws Problem `invalid_request` naming the fields */
 export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
   if (asked.context !== undefined) {
     const errors = context.problemsOf(asked.context);
-    refuse(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
+    assertNone(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
   }
   return checkedCall(asked, request);
 }
@@ -151,11 +148,12 @@ function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: st
   };
 }
 
-function refuse(errors: readonly FieldProblem[]): void {
+/** @throws Problem `invalid_request` if there are errors */
+function assertNone(errors: readonly FieldProblem[]): void {
   if (errors.length > 0) throw invalidRequest(...errors);
 }
 
-/** The body wins over the headers; the key's owner and its first project stand in for what neither names. */
+/** The body takes precedence over headers. Defaults: the key's owner and its first project. */
 function contextOf(
   body: ContextBody,
   { id, headers }: FastifyRequest,
@@ -178,13 +176,13 @@ function contextOf(
   };
 }
 
-/** The caller of a list. @param uiSession the page that it names; absent: its header does */
+/** The caller of a list. @param uiSession console page; default: that of the header */
 export const listerOf = (request: FastifyRequest, uiSession?: unknown): Lister => ({
   principal: principalOf(request),
   uiSession: typeof uiSession === 'string' ? uiSession : header(request.headers, 'x-ui-session'),
 });
 
-/** @returns undefined for an empty header */
+/** A header's text; undefined if it is empty. */
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   return textOf(headers[name]);
 }
@@ -198,13 +196,13 @@ function wellFormed(key: unknown): string | undefined {
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
 }
 
-/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
+/** Whether the caller asks for an answer before the tool has run (RFC 7240). */
 export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
   /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
 
 const replayed = { 'Idempotent-Replayed': 'true' };
 
-/** The headers that an answer carries beside its outcome; undefined: none. */
+/** Additional headers of an answer, if any. */
 export function headersOf({
   budget,
   replayed: isReplay,

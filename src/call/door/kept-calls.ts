@@ -54,7 +54,7 @@ export function keptOf({ tool, input, context, timeoutMs, address, principal, as
   return { ...kept, principal: { ...principal, scopes: [...principal.scopes] } };
 }
 
-/** The call again, with the answers to its questions. */
+/** The next round of a stored call, with the answers to its questions. */
 export function nextRound(call: string, { inputResponses, requestState }: Asked): KeptCall {
   const kept = JSON.parse(call) as KeptCall;
   return { ...kept, asks: { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } } };

@@ -26,12 +26,12 @@ interface Addressee {
 }
 
 const word = 'answered ';
-/** A notification of PostgreSQL holds 8,000 bytes. */
+/** Max bytes of an answer, because a notification of PostgreSQL has at most 8,000. */
 const maxNoticeBytes = 7_900;
 
 /**
- * Questions of tools that wait here for the answer of a caller. The answer is a request of its own: another replica that
- * receives it passes it on in a notification of the database, sealed.
+ * Questions of tools that wait at this replica for an answer. The answer is a separate request: another replica that receives
+ * it forwards it in an encrypted notification of the database.
  */
 @Injectable()
 export class OpenQuestions {
@@ -53,7 +53,7 @@ export class OpenQuestions {
 
   /**
    * Waits for the caller's answer.
-   * @param to sends the question under the id by which the answer names it, and takes it back if nobody waits any more
+   * @param to sends the question with the id for its answer, and withdraws it if no answer is needed any more
    * @throws the reason of `over`
    */
   async ask(caller: Principal, to: Addressee, over: AbortSignal): Promise<Answered> {
@@ -72,7 +72,7 @@ export class OpenQuestions {
   }
 
   /**
-   * Gives the answer to the call that waits for it, whichever replica runs that.
+   * Passes an answer to the waiting call, at any replica.
    * @throws Problem `not_found`, `payload_too_large`, `database_unavailable`
    */
   async answer(caller: Principal, id: string, answer: Answered): Promise<void> {

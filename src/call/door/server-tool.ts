@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import type { Tool } from '../../web/contract/tool.js';
 
-/** What an MCP server offers beside its tools. */
+/** Resources and prompts of an MCP server. */
 export interface ServerOffer {
-  /** False until a process of it has listed what there is. */
+  /** Whether a process of the server has listed them. */
   readonly isKnown: boolean;
   readonly resources: readonly JsonObject[];
   readonly templates: readonly JsonObject[];
@@ -14,22 +14,22 @@ export interface ServerOffer {
   /** Approved instructions. */
   readonly instructions?: string | undefined;
   readonly completes: boolean;
-  /** Resources that its tools name as the pages which show their results: not every server lists them. */
+  /** Resources that its tools name as pages for their results. Not all servers list them. */
   readonly pages: readonly string[];
 }
 
-/** The hidden tool of an MCP server: its reads, prompts and completions are calls of it. */
+/** The hidden tool of an MCP server. Reads, prompts and completions are calls of it. */
 export interface ServerTool extends Tool {
   readonly server: string;
-  /** As the processes of a project list it. */
+  /** The offer to a project, as its processes list it. */
   offer(project: string): ServerOffer;
   /** Whether a tool of the server gave this link to the project. */
   hasLink(project: string, uri: string): boolean;
-  /** Starts a process for a project, so that it lists what there is. @throws Error if there can be none */
+  /** Starts a process for a project, so that it lists its offer. @throws Error if none can start */
   wake(project: string): Promise<void>;
 }
 
-/** No tool has such a name, and patterns that name all tools of a server match it. */
+/** The name of a server's hidden tool. No other tool has such a name, but patterns for all tools of the server match it. */
 export const serverToolName = (server: string): string => `${server}__/mcp`;
 
 /** The page that shows a tool's results (MCP Apps), as its `_meta` names it. */

@@ -10,48 +10,44 @@ import { KnownTools } from '../circuits/known-tools.js';
 import { nameRules, PlatformNames } from '../platforms/platform-names.js';
 import type { ToolFormat } from '../platforms/tool-formats.js';
 
-/** A keeper of tools that cannot be called now, or not as they were. */
+/** Gives access to disabled tools and to earlier revisions. */
 export interface ToolHistory {
-  /**
-   * Runs work with a tool, active or not.
-   * @param revision absent: the current one
-   * @throws Problem `not_found`
-   */
+  /** Runs work with a tool, active or not. @param revision absent: the current one @throws Problem `not_found` */
   withTool<T>(name: string, revision: number | undefined, work: (tool: Tool) => Promise<T>): Promise<T>;
 }
 
-/** Names that were asked for in vain are remembered so long and so many; then the database is asked again. */
+/** Size and duration of the cache of unknown names, for which the database is not queried again. */
 const unknownNames = { max: 1_000, ttl: 1_000 };
-/** Names asked of the database at a time: a flood of invented names must not take all of its connections. */
+/** Max names to look up in the database at a time, so that many invented names do not take all connections. */
 const maxFetches = 4;
 
-/** For callers: other messages may name hosts. */
+/** The reason for callers. Other messages may name hosts. */
 const whyNotLoaded = (error: unknown): string =>
   (error instanceof Problem && error.detail) ||
   (isDatabaseUnavailable(error) ? 'the database does not answer' : 'the log has the reason');
 
-/** Every tool that can be called now, by name. Tools register themselves. */
+/** All tools that can be called now, by name. */
 @Injectable()
 export class ToolRegistry {
   private readonly tools = new Map<string, Tool>();
   /** Created by the first lookup after a change. */
   private names: PlatformNames | undefined;
-  /** Set by the room that keeps them: the door's room knows none of the others. */
+  /** Set by the module of custom tools, which this one cannot import. */
   history: ToolHistory | undefined;
-  /** Loads a tool that another replica may have registered a moment ago. Set by the room that keeps them. */
+  /** Loads a tool that another replica may have just registered. Set by the module of custom tools. */
   fetch: ((name: string) => Promise<void>) | undefined;
-  /** What disabled custom tools would offer, by tool. Set by the room that keeps them. */
+  /** Names that disabled custom tools would register, by tool. Set by the module of custom tools. */
   readonly disabled = new Map<string, readonly string[]>();
-  /** The hidden tools of MCP servers, by name: no list has them. */
+  /** Hidden tools of MCP servers, by name. No list contains them. */
   private readonly servers = new Map<string, ServerTool>();
   private readonly fetches = new Map<string, Promise<void>>();
   private readonly unknown = new LRUCache<string, true>(unknownNames);
   private readonly logger = new Logger(ToolRegistry.name);
   /** Emits after each change; the MCP server notifies its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
-  /** Emits after each change of what MCP servers offer beside their tools. */
+  /** Emits after each change of the resources and prompts of MCP servers. */
   readonly offers = new TypedEvents<void>((error) => this.logger.error(error));
-  /** Emits the updates of resources that MCP servers tell of. */
+  /** Emits updates of resources that MCP servers report. */
   readonly updates = new TypedEvents<{ readonly server: string; readonly uri: string }>((error) =>
     this.logger.error(error),
   );
@@ -60,35 +56,35 @@ export class ToolRegistry {
     knownTools.unavailable = (name) => this.unavailable(name);
   }
 
-  /** @throws Problem `conflict` if another tool has the name */
+  /** Adds a tool. @throws Problem `conflict` if another tool has the name */
   register(tool: Tool): void {
     const { name } = tool.definition;
     if (this.tools.has(name)) throw new Problem('conflict', `The tool name ${name} is taken`);
     this.replace(tool);
   }
 
-  /** Puts a tool in the place of the one with its name, or adds it: calls in flight end on the old one. */
+  /** Adds a tool or replaces the one with its name. Running calls end on the old one. */
   replace(tool: Tool): void {
     this.tools.set(tool.definition.name, tool);
     this.announce();
   }
 
   /**
-   * Takes these tools away, unless others have taken their names, and puts those in the places of their names. If those
-   * describe themselves in the same way, nothing is announced.
+   * Removes tools, unless others have their names by now, and adds or replaces others. If the definitions stay the same,
+   * no change is emitted.
    */
-  exchange(gone: readonly Tool[], come: readonly Tool[]): void {
-    const isSame = gone.length === come.length && come.every((tool) => this.isDescribedBy(tool));
-    for (const tool of gone)
+  exchange(removed: readonly Tool[], added: readonly Tool[]): void {
+    const isSame = removed.length === added.length && added.every((tool) => this.isDescribedBy(tool));
+    for (const tool of removed)
       if (this.find(tool.definition.name) === tool) this.tools.delete(tool.definition.name);
-    for (const tool of come) this.tools.set(tool.definition.name, tool);
+    for (const tool of added) this.tools.set(tool.definition.name, tool);
     if (!isSame) this.announce();
   }
 
   /**
-   * The tool itself in place of one that is only listed.
-   * @returns undefined if that turned out to be none that can be called
-   * @throws Refusal `tool_unavailable` if it is not loaded within the time
+   * Loads a tool of which only the definition is known.
+   * @returns the loaded tool; undefined if it cannot be called
+   * @throws Refusal `tool_unavailable` if it is not loaded in time
    */
   async loaded(tool: Tool, withinMs: number): Promise<Tool | undefined> {
     const { name } = tool.definition;
@@ -98,11 +94,11 @@ export class ToolRegistry {
       throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, {
         retryAfterMs: 1_000,
       });
-    const found = this.find(name);
-    return found?.load ? undefined : found;
+    const loadedTool = this.find(name);
+    return loadedTool?.load ? undefined : loadedTool;
   }
 
-  /** Puts an MCP server's hidden tool in the place of the one before. */
+  /** Adds or replaces an MCP server's hidden tool. */
   putServer(tool: ServerTool): void {
     this.servers.set(tool.definition.name, tool);
     this.offers.emit();
@@ -112,7 +108,7 @@ export class ToolRegistry {
     if (this.servers.delete(serverToolName(server))) this.offers.emit();
   }
 
-  /** An MCP server's hidden tool, which `find` does not find: a caller cannot name it. */
+  /** An MCP server's hidden tool. `find` does not return it, so that callers cannot name it. */
   findServer(name: string): ServerTool | undefined {
     return this.servers.get(name);
   }
@@ -129,30 +125,30 @@ export class ToolRegistry {
     return isDisabled ? { state: 'disabled', why: 'An operator has disabled it' } : undefined;
   }
 
-  /** @param name of the tool, or the alias under which a platform knows it */
+  /** A tool by its name, or by its alias on a platform. */
   find(name: string): Tool | undefined {
     return this.tools.get(name) ?? this.tools.get(this.platformNames().ownerOf(name) ?? '');
   }
 
-  /** Like `find`; a name that is not known here is looked for among the tools of the other replicas first. */
+  /** Like `find`, but looks for an unknown name among the tools of other replicas first. */
   async lookUp(name: string): Promise<Tool | undefined> {
     const tool = this.find(name);
-    const underWay = this.fetches.get(name);
-    if (!tool && underWay) return underWay.then(() => this.find(name));
+    const running = this.fetches.get(name);
+    if (!tool && running) return running.then(() => this.find(name));
     if (tool || !this.fetch || this.unknown.has(name) || this.fetches.size >= maxFetches) return tool;
     const fetched = this.fetch(name)
-      // The database is away: what is known here decides.
+      // Without the database, the tools of this replica decide.
       .catch(() => undefined)
       .finally(() => this.fetches.delete(name));
     this.fetches.set(name, fetched);
     await fetched;
-    const found = this.find(name);
-    if (!found) this.unknown.set(name, true);
-    return found;
+    const fetchedTool = this.find(name);
+    if (!fetchedTool) this.unknown.set(name, true);
+    return fetchedTool;
   }
 
   /**
-   * Runs work with a tool as it is now, or as it was.
+   * Runs work with a tool or an earlier revision of it.
    * @param revision absent: the current one
    * @throws Problem `not_found`
    */
@@ -172,7 +168,7 @@ export class ToolRegistry {
     return this.platformNames().shown(name, nameRules[format]);
   }
 
-  /** Sorted by name. */
+  /** All tools, sorted by name. */
   all(): Tool[] {
     return [...this.tools.values()].sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
@@ -181,7 +177,7 @@ export class ToolRegistry {
     return this.tools.size;
   }
 
-  /** Whether another tool of its name has the same definition. */
+  /** Whether the registered tool of its name is another one with the same definition. */
   private isDescribedBy(tool: Tool): boolean {
     const before = this.tools.get(tool.definition.name);
     return before !== undefined && before !== tool && isDeepStrictEqual(before.definition, tool.definition);

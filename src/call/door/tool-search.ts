@@ -9,12 +9,12 @@ import { CallReports } from './call-reports.js';
 import { ToolRegistry } from './tool-registry.js';
 import { defineTool, whole, words } from '../../web/contract/define-tool.js';
 
-/** A tool that a query may mean. */
+/** A search result. */
 export interface FoundTool {
   readonly tool: Tool;
-  /** 0 to 1; 0 where only a part of its name is the query's. */
+  /** 0 to 1; 0 if only a part of its name matches. */
   readonly confidence: number;
-  /** Sorts the list that it was found in. */
+  /** Sort key of the list, for pages. */
   readonly place: string;
 }
 
@@ -24,7 +24,7 @@ interface Index {
   readonly search: LexicalSearch;
 }
 
-/** Acts as tools are named after them, each with other words that agents use for it. */
+/** Verbs in names of tools, each with synonyms that agents use. */
 const acts =
   'list enumerate show give overview find, describe detail inspect view info information, create add make new register, ' +
   'update change edit modify alter correct rename, delete remove erase drop destroy purge rid, start launch, ' +
@@ -41,7 +41,7 @@ const toolVocabulary: Vocabulary = { ...everyday, synonyms: new Map(synonyms) };
 
 const question = /^what\b|\b(which|how many|who (is|are))\b/gi;
 
-/** A question about things asks for their list. */
+/** Replaces a question about things by the verb `list`. */
 const asAct = (query: string): string => query.replace(question, 'list');
 
 const searched: Searched<ToolDefinition> = {
@@ -67,7 +67,7 @@ export class ToolSearch {
     registry.changes.subscribe(() => (this.index = undefined));
   }
 
-  /** @returns by confidence; among equals tools that only read come first, then those used more, then by name */
+  /** Tools by confidence; equal ones: read-only tools first, then by use, then by name. */
   async find(query: string): Promise<FoundTool[]> {
     const { tools, search } = await (this.index ??= this.read());
     const { confidenceAt } = search.ask(asAct(query));
@@ -80,7 +80,7 @@ export class ToolSearch {
 
   private found(tool: Tool, confidence: number): FoundTool {
     const { name, annotations } = tool.definition;
-    // By powers of ten: a tool that is being used keeps its place from page to page.
+    // Use is compared by powers of ten, so that the order stays the same from page to page.
     const unused = 50 - Math.ceil(Math.log10(this.reports.usesOf(name) + 1));
     const rank = [(1 - confidence).toFixed(2), annotations.readOnly ? 0 : 1, unused, name];
     return { tool, confidence, place: rank.join(' ') };
@@ -93,7 +93,7 @@ export class ToolSearch {
   }
 }
 
-/** Smaller differences come from the length of a description. */
+/** Rounds up, because smaller differences come from the length of a description. */
 const rounded = (confidence: number): number => Math.ceil(confidence * 100) / 100;
 
 /** Names and descriptions of an input's members, nested ones included. */
@@ -107,13 +107,13 @@ function membersOf(schema: JsonSchema): string[] {
   });
 }
 
-/** Least confidence of a tool that an agent is shown, as test/e2e/find-tools.e2e-spec.ts measures it. */
+/** Min confidence of a tool to show to an agent, as measured by test/e2e/find-tools.e2e-spec.ts. */
 const fits = 0.3;
 
 const nothingFits =
   'Nothing fits: no tool here does that, by its words. Ask again in other words, or go on without a tool.';
 
-/** Lets an agent look for the few definitions that it needs, where loading all would fill its context. */
+/** The tool with which an agent searches for the definitions that it needs, because all would fill its context. */
 export const findTools = (search: ToolSearch): Tool =>
   defineTool<{ query: string; limit: number }>({
     name: 'find_tools',

@@ -49,7 +49,7 @@ export class ToolsController {
   @ApiOperation({
     summary: 'List the tools that the caller can call now',
     description:
-      "With `format` all tools are listed, each as that platform's function list wants it; else a page of them. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
+      "With `format` all tools are listed in that platform's format, else a page of them. With `query` only tools that share words with it in name, tags, description or parameters, or whose name contains it, are listed, the best first. Without it, tools are sorted by name.",
   })
   @dto.ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
@@ -60,7 +60,7 @@ export class ToolsController {
   @Get('tools/:name')
   @ApiOperation({
     summary: 'Describe one tool',
-    description: 'A disabled tool is not found, nor one that the key may not call.',
+    description: 'Disabled tools, and tools that the key may not call, are not found.',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @dto.ApiToolResponse()
@@ -78,20 +78,20 @@ export class ToolsController {
   @ApiOperation({
     summary: 'Call a tool',
     description:
-      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome. With `Prefer: respond-async` the call is queued and answered 202 with a `Location` (`GET /api/v1/executions/{id}`); it runs once, also when its replica is lost, unless the tool is idempotent.',
+      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams progress and logs of the tool, and ends with the outcome. With `Prefer: respond-async` the call is queued and answered 202 with a `Location` (`GET /api/v1/executions/{id}`). If its replica is lost, only a call of an idempotent tool runs again.',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiHeader({
     name: 'idempotency-key',
     required: false,
     description:
-      'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours',
+      'Calls with the same key run once. For 24 hours, further ones are answered with its outcome and `idempotent-replayed: true`',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
   @ApiHeader({ name: 'prefer', required: false, description: '`respond-async`: queue the call' })
   @ApiAcceptedResponse({
     schema: dto.acceptedSchema,
-    description: 'With `Prefer: respond-async`: it is queued. Else the tool asks the caller',
+    description: 'The call is queued (`Prefer: respond-async`), or the tool asks the caller',
   })
   @dto.ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
@@ -119,9 +119,9 @@ export class ToolsController {
   @ApiOperation({
     summary: 'Answer a question of a tool',
     description:
-      'That came as the event `question` on the stream of a call with `elicitation`, to the same caller. Any replica takes it.',
+      'Answers an event `question` on the stream of a call with `elicitation`. Only the caller of that call may answer, at any replica.',
   })
-  @ApiParam({ name: 'id', description: 'Its `questionId`' })
+  @ApiParam({ name: 'id', description: 'The `questionId` of the event' })
   @ApiNoContentResponse()
   @ApiProblems('not_found', 'invalid_request', 'payload_too_large', 'database_unavailable', 'unauthorized')
   answerQuestion(
@@ -156,7 +156,7 @@ export class ReplaysController {
   @ApiOperation({
     summary: 'Run an execution once more',
     description:
-      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a test call (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
+      'Runs the captured input or another one, with the current tool or an earlier revision, as a test call (`test`, `metadata.replayOf`), which spends no budget and affects neither grade nor circuit. The tool really runs, so its effects happen again. The answer contains the outcome and the original.',
   })
   @ApiOkResponse({ type: dto.ReplayView })
   @ApiProblems('not_found', 'conflict', ...dto.runProblems)
@@ -180,7 +180,7 @@ export class AsyncExecutionsController {
   @ApiOperation({
     summary: 'Get an asynchronous execution, wait for its end, or follow it',
     description:
-      'Of a call with `Prefer: respond-async`, for its caller, until 24 hours after its end. With `waitMs` the answer waits for the end. With `Accept: text/event-stream` each `status` is sent, and the last event is `outcome`.',
+      'For the caller of a call with `Prefer: respond-async`, until 24 hours after its end. With `waitMs` the answer waits for the end. With `Accept: text/event-stream` each `status` is sent, and the last event is `outcome`.',
   })
   @ApiExtraModels(dto.AsyncExecutionView)
   @ApiOkResponse({
@@ -202,8 +202,9 @@ export class AsyncExecutionsController {
   @Post(':id/answers')
   @HttpCode(200)
   @ApiOperation({
-    summary: 'Answer what an asynchronous execution asks',
-    description: 'It goes on once all of its `inputRequests` are answered. Other answers are ignored.',
+    summary: 'Answer the questions of an asynchronous execution',
+    description:
+      'The execution continues once all of its `inputRequests` are answered. Other answers are ignored.',
   })
   @ApiOkResponse({ type: dto.AsyncExecutionView })
   answerAsyncExecution(
@@ -217,7 +218,7 @@ export class AsyncExecutionsController {
   @Delete(':id')
   @ApiOperation({
     summary: 'Cancel an asynchronous execution',
-    description: 'One that is queued does not run; one that runs is cut off within seconds.',
+    description: 'A queued execution does not run; a running one is stopped within seconds.',
   })
   @ApiOkResponse({ type: dto.AsyncExecutionView })
   @ApiProblems('conflict')

@@ -61,7 +61,10 @@ export class ListToolsQuery extends FormatQuery {
     description: 'Only tools of these kinds. By default `ui` tools are listed only for callers with a page',
   })
   readonly kind?: readonly ToolKind[];
-  @OptionalText(1_000, { description: 'What the tool should do', example: 'summarise log lines' })
+  @OptionalText(1_000, {
+    description: 'Search text: what the tool should do',
+    example: 'summarise log lines',
+  })
   readonly query?: string;
 }
 
@@ -72,7 +75,7 @@ export class AnnotationsView {
   @Example(false) readonly openWorld!: boolean;
 }
 
-/** The names of a tool in each format. */
+/** The name and description of a tool, which all formats have. */
 class NamedView extends MaybeUnavailable {
   @Example('get_playbooks') readonly name!: string;
   @Example('Search for relevant remediation workflows') readonly description!: string;
@@ -96,14 +99,15 @@ export class ToolView extends NamedView {
     example: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
   })
   readonly inputSchema!: object;
-  @OptionalObject({ type: 'object' }, "Of the results' structured content") readonly outputSchema?: object;
+  @OptionalObject({ type: 'object' }, "Schema of the results' structured content")
+  readonly outputSchema?: object;
   @ApiProperty() readonly annotations!: AnnotationsView;
   @OptionalObject({ readOnlyHint: true }, 'Annotations as its MCP server listed them')
   readonly hints?: object;
   @ApiPropertyOptional(icons) readonly icons?: readonly object[];
   @OptionalObject(metaExample, 'The `_meta` with which its MCP server listed it') readonly meta?: object;
   @Texts(['incidents']) readonly tags!: string[];
-  @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
+  @Example(30_000, 'Time limit of one call, milliseconds') readonly timeoutMs!: number;
   @ApiPropertyOptional({ description: 'Text or value for the LLM if the tool fails' })
   readonly fallback?: unknown;
 }
@@ -239,22 +243,22 @@ export function ApiToolListResponse(): MethodDecorator {
 export class ReplayBody {
   @OptionalInt(1, 2_147_483_647, {
     description:
-      'Revision of a custom tool whose configuration is used, with its present files. Absent: the present one',
+      'Revision of a custom tool whose configuration is used, with the current files. Absent: the current one',
   })
   readonly revision?: number;
   @FreeJson({ required: false, description: 'Any JSON value. Absent: the captured input' })
   readonly input?: unknown;
 }
 
-/** Both sides of a comparison. */
+/** A replay beside the execution that it repeats. */
 export class ReplayView {
-  @ApiProperty({ type: OutcomeView, description: 'Of the replay' }) readonly outcome!: object;
+  @ApiProperty({ type: OutcomeView, description: 'Outcome of the replay' }) readonly outcome!: object;
   @ApiProperty({ type: ExecutionView, description: 'Record of the replayed execution' })
   readonly original!: ExecutionView;
   @ApiProperty({
     type: PayloadView,
     nullable: true,
-    description: 'Its input and answer; null if they were not captured',
+    description: 'Input and answer of the original; null if they were not captured',
   })
   readonly payload!: PayloadView | null;
 }
@@ -293,7 +297,7 @@ export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodD
     ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
     ApiExtraModels(OutcomeView, QuestionsView),
     ApiOkResponse({
-      description: 'The tool ran; `status` says how it ended',
+      description: 'The tool ran; `status` tells whether it succeeded',
       content: {
         'application/json': { schema: { $ref: getSchemaPath(OutcomeView) } },
         'text/event-stream': { schema: { type: 'string', description: events }, example: exampleEvents },
@@ -325,13 +329,13 @@ export class AsyncExecutionView {
   @OneOfThese(
     statuses,
     'ended',
-    '`ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why. `input_required`: the tool waits for answers to `inputRequests`.',
+    '`ended`: the tool ran; see `outcome`. `refused`: it was not run; see `problem`. `input_required`: the tool waits for answers to `inputRequests`.',
   )
   readonly status!: (typeof statuses)[number];
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly submittedAt!: string;
   @NullableMoment('2026-01-23T10:30:00.010Z') readonly startedAt!: string | null;
   @NullableMoment('2026-01-23T10:30:04.120Z') readonly endedAt!: string | null;
-  @OptionalObject({ amount: { method: 'elicitation/create' } }, 'Requests of MCP by name, to be answered')
+  @OptionalObject({ amount: { method: 'elicitation/create' } }, 'Open MCP requests by name')
   readonly inputRequests?: object;
   @ApiPropertyOptional({ type: OutcomeView }) readonly outcome?: object;
   @ApiPropertyOptional({ type: ProblemView }) readonly problem?: object;

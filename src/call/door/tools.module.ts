@@ -19,7 +19,7 @@ import { ToolRegistry } from './tool-registry.js';
 import { AsyncExecutionsController, ReplaysController, ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
-/** The registry, and the one way to call a tool. */
+/** The registry of tools, and the door through which they are called. */
 @Module({
   imports: [
     AuthModule,
@@ -62,7 +62,7 @@ export class ToolsModule {
     contributors: Contributors,
   ) {
     registry.register(findTools(search));
-    // Up as soon as every tool that was to be loaded has been tried: one that failed does not hold the others back.
+    // Up when all tools have been tried at the start. A tool that failed does not block the others.
     contributors.addHealth('tools', () => {
       const registered = registry.size;
       if (startupWork.isSettled()) return { status: 'up', registered };

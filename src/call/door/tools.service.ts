@@ -31,16 +31,17 @@ import {
 import { textOf } from '../platforms/mcp-results.js';
 import { platformSchema } from '../platforms/platform-schema.js';
 
-/** Has a tool for as long as some work with it lasts. */
+/** Runs some work with a tool and releases the tool afterwards. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
+/** Answer of a call over HTTP: the outcome, questions to the caller, or an event stream. */
 export type ExecuteAnswer = ToolOutcome | dto.QuestionsView | Readable;
 
 const defaultLimit = 100;
-/** Limit of the total size of a request's results, in maximum-size results. */
-const largestResults = 4;
+/** Limit of the total size of a request's results, in results of max size. */
+const maxFullResults = 4;
 
-/** The way from HTTP to the door. */
+/** Lists tools and runs calls over HTTP. */
 @Injectable()
 export class ToolsService {
   constructor(
@@ -54,22 +55,23 @@ export class ToolsService {
 
   /** Tools that the caller may call, sorted by name, or by relevance for a query. */
   async list(
-    asked: dto.ListToolsQuery,
+    options: dto.ListToolsQuery,
     lister: Lister,
   ): Promise<{ data: object[]; nextCursor: string | null }> {
-    const { query, format, kind, cursor } = asked;
-    // A model is offered every tool; clients that want pages ask for them.
-    const { limit = format && cursor === undefined ? Infinity : defaultLimit } = asked;
-    refuseLaxFormat(asked);
+    const { query, format, kind, cursor } = options;
+    // Lists in a platform's format are for a model, which gets all tools unless the client asks for pages.
+    const { limit = format && cursor === undefined ? Infinity : defaultLimit } = options;
+    assertStrictFormat(options);
     const all = query === undefined ? this.registry.all().map(unranked) : await this.search.find(query);
     const ofKind = kind ? all.filter(({ tool }) => kind.includes(tool.definition.kind)) : all;
     const shown = ofKind.filter(({ tool }) => isShown(tool, lister, kind !== undefined));
     const page = pageOf(shown, ({ place }) => place, limit, cursor);
-    return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
+    return { data: page.data.map(({ tool }) => this.described(tool, options)), nextCursor: page.nextCursor };
   }
 
-  async get(name: string, asked: dto.FormatQuery, caller: Principal): Promise<object> {
-    refuseLaxFormat(asked);
+  /** One tool that the caller may call. @throws Problem `tool_not_found` */
+  async get(name: string, options: dto.FormatQuery, caller: Principal): Promise<object> {
+    assertStrictFormat(options);
     await this.registry.lookUp(name);
     const tool = this.find(name, caller);
     if (!tool)
@@ -77,7 +79,7 @@ export class ToolsService {
         'tool_not_found',
         `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
       );
-    return this.described(tool, asked);
+    return this.described(tool, options);
   }
 
   /** A tool that the caller may call. */
@@ -86,11 +88,12 @@ export class ToolsService {
     return tool && mayCall(caller, tool.definition) ? tool : undefined;
   }
 
-  /** @throws Refusal for a call that was not run */
+  /** Runs a call. @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
     return this.door.call(request);
   }
 
+  /** Runs the call in a request. The answer is a stream if the client accepts events. */
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ExecuteAnswer> {
     const call = incomingCall(request);
     const { sseHeartbeatMs } = this.config.server;
@@ -100,8 +103,8 @@ export class ToolsService {
   }
 
   /**
-   * A test call of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
-   * @throws Problem `invalid_request`
+   * Runs a test call of a tool that may be inactive, or whose circuit is open.
+   * @throws Problem `invalid_request` for an Idempotency-Key, whose stored outcome could answer a real call
    */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ExecuteAnswer> {
     refuseKey(request);
@@ -112,7 +115,7 @@ export class ToolsService {
     return answered(run(call), reply, call);
   }
 
-  /** A test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  /** Runs a test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal if it was not run */
   async tryCall(
     tool: Tool,
     { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
@@ -125,8 +128,8 @@ export class ToolsService {
 
   /**
    * Runs an execution once more, as a test call.
-   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
-   * input to run it with; Refusal for a call that was not run
+   * @throws Problem `not_found` for an unknown execution, tool or revision; `invalid_request` without an input; Refusal if it
+   *   was not run
    */
   async replay(id: string, body: dto.ReplayBody, request: FastifyRequest): Promise<dto.ReplayView> {
     const original = await this.metrics.execution(id);
@@ -140,26 +143,25 @@ export class ToolsService {
 
   /**
    * Runs calls as agent platforms write them.
-   * @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result
+   * @throws Problem `invalid_request` if one of them is no platform's call. Failures and refusals of calls are their results.
    */
   async runToolCalls(body: dto.ToolCallsBody, request: FastifyRequest): Promise<dto.ToolCallsView> {
     const { format, context } = body;
     const key = request.headers['idempotency-key'];
     const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
     const toolCalls = body[member] ?? wrong('/toolCalls', 'is required');
-    if (body.toolCalls !== toolCalls && body.toolCalls)
-      wrong('/toolCalls', 'must be left out beside tool_calls');
+    if (body.tool_calls && body.toolCalls) wrong('/toolCalls', 'must be left out beside tool_calls');
     const asked = toolCalls.map((wire, place) => {
       const call = nativeCall(wire, format) ?? wrong(`/${member}/${place}`, unknownCall);
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
       const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
       return { call, request: callOf(toRun, request) };
     });
-    const fitting = this.capOnAll(asked.length);
+    const limited = this.sizeLimit(asked.length);
     const results = asked.map(async ({ call, request: toRun }) => {
-      const began = performance.now();
-      const answer = fitting(await this.answerTo(call, toRun));
-      return call.answer(answer, performance.now() - began);
+      const startedAt = performance.now();
+      const answer = limited(await this.answerTo(call, toRun));
+      return call.answer(answer, performance.now() - startedAt);
     });
     return { results: await Promise.all(results) };
   }
@@ -171,14 +173,14 @@ export class ToolsService {
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
 
-  /** A message of too many large results could not be serialised: results beyond the limit are reported as failed. */
-  private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
-    const most = largestResults * this.config.customTools.maxOutputBytes;
-    let left = most;
+  /** Limits the size of all results together, so that they can be serialised: those beyond it are reported as failed. */
+  private sizeLimit(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
+    const maxSize = maxFullResults * this.config.customTools.maxOutputBytes;
+    let sizeLeft = maxSize;
     return (answer) => {
-      const size = calls > largestResults ? textOf(answer.parts ?? answer.value).length : 0;
-      if (size > left) return tooLarge(most);
-      left -= size;
+      const size = calls > maxFullResults ? textOf(answer.parts ?? answer.value).length : 0;
+      if (size > sizeLeft) return tooLarge(maxSize);
+      sizeLeft -= size;
       return answer;
     };
   }
@@ -204,14 +206,15 @@ function refuseKey({ headers }: FastifyRequest): void {
     throw new Problem('invalid_request', 'A test call takes no Idempotency-Key: it runs each time');
 }
 
-function refuseLaxFormat({ format, strict }: dto.FormatQuery): void {
+/** @throws Problem `invalid_request` for `strict` with a format that has no strict form */
+function assertStrictFormat({ format, strict }: dto.FormatQuery): void {
   if (!strict || (format && strictFormats.includes(format))) return;
   throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
 }
 
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
 
-/** Questions of a tool are answered 202. @param asks the caller can be asked */
+/** Answers with the outcome of a call, or 202 with the tool's questions if the caller can be asked. */
 function answered(
   call: Promise<CallAnswer>,
   reply: FastifyReply,
@@ -234,22 +237,20 @@ function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   return given.outcome;
 }
 
+/** The input of a stored payload. @throws Problem `invalid_request` if it is not there as it was sent */
 function inputOf(payload: PayloadView | null): unknown {
   if (payload && 'input' in payload && !payload.redacted) return payload.input;
-  const why =
-    payload === null
-      ? 'that of this execution was not captured, or its time is over'
-      : payload.redacted
-        ? 'a secret was taken out of that of this execution'
-        : 'that of this execution was too large to be stored';
+  let why = 'the original input was too large to be stored';
+  if (payload === null) why = 'the original input was not captured, or its retention has ended';
+  else if (payload.redacted) why = 'a secret was removed from the original input';
   throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }
 
-const tooLarge = (most: number): ReadableAnswer => ({
+const tooLarge = (maxSize: number): ReadableAnswer => ({
   failed: true,
   value:
-    `output_too_large: the tool was called, and its result left out: the results of one request may have ${most} ` +
-    `characters together (${largestResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
+    `output_too_large: the tool was called, and its result left out: the results of one request may have ${maxSize} ` +
+    `characters together (${maxFullResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
 });
 
 const unknownCall = 'is no tool call of OpenAI, Anthropic or Distri';

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../base/common/json.js';
 
-/** A file in base64. `kind` is the type of its content block; what is not known is empty. */
+/** A file in base64. `kind` is the type of its content block; unknown members are empty. */
 export type FilePart = Readonly<Record<'kind' | 'mime' | 'data' | 'uri', string>>;
-/** A piece of a result as a model reads it. */
+/** A part of a result for a model. */
 export type Part = string | FilePart;
 
 const textTypes = /^text\/|^application\/(json|xml|yaml)$|\+(json|xml)$/;
@@ -21,7 +21,7 @@ export function partOf({ type, text, data, mimeType, resource, name, uri }: Json
   return textTypes.test(file.mime) ? Buffer.from(file.data, 'base64').toString() : file;
 }
 
-/** @param encoded base64, also as a data URL or in lines */
+/** A file part. @param encoded base64, also as a data URL or with line breaks */
 export function fileOf(kind: string, mimeType: unknown, encoded: unknown, uri?: unknown): FilePart {
   const mime = textIn(mimeType).toLowerCase().replace(/;.*$/, '').replace('image/jpg', 'image/jpeg').trim();
   const data = textIn(encoded).replace(/^data:[^,]*,|\s+/g, '');
@@ -38,7 +38,7 @@ export const jsonWithoutFiles = (value: unknown): string =>
       : member,
   );
 
-/** A text for a part: a mark for a file. */
+/** A part as text; a file becomes a mark. */
 export function textOfPart(part: Part): string {
   if (typeof part === 'string') return part;
   const bytes = Math.floor((part.data.replace(/=+$/, '').length * 3) / 4);
@@ -48,7 +48,7 @@ export function textOfPart(part: Part): string {
 
 export const textOfParts = (parts: readonly Part[]): string => parts.map(textOfPart).join('\n');
 
-/** One text, or blocks if the platform takes a file of the parts. @param form undefined for a file that it does not take */
+/** One text, or blocks if the platform accepts a file of the parts. @param form undefined for a file that it does not accept */
 export function blocksOf(
   parts: readonly Part[],
   textType: string,
@@ -69,7 +69,7 @@ export function anthropicFile({ mime, data }: FilePart): object | undefined {
   return mime === pdf ? { type: 'document', source } : undefined;
 }
 
-/** A file for OpenAI's responses. */
+/** A file for OpenAI's Responses API. */
 export function responsesFile({ mime, data, uri }: FilePart): object | undefined {
   const url = `data:${mime};base64,${data}`;
   if (pictures.test(mime)) return { type: 'input_image', image_url: url };

@@ -4,10 +4,10 @@ import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './content-parts.js';
 
 type Block = JsonObject & { readonly type: string };
-/** A result in the form of MCP. Its blocks are those that clients accept. */
+/** A result in MCP's form, with blocks that clients accept. */
 export type McpResult = JsonObject & {
   readonly content: readonly Block[];
-  /** Of an MCP server any JSON value, else an object. */
+  /** Any JSON value from an MCP server, else an object. */
   readonly structuredContent?: unknown;
   readonly isError?: boolean;
 };
@@ -15,7 +15,7 @@ export type McpResult = JsonObject & {
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/** The members that a client insists on in each kind of content: all texts. */
+/** Required members of each kind of content, which must be texts. */
 const blocks = new Map<unknown, (block: JsonObject) => unknown[]>([
   ['text', ({ text }) => [text]],
   ['image', ({ data, mimeType }) => [data, mimeType]],
@@ -25,9 +25,9 @@ const blocks = new Map<unknown, (block: JsonObject) => unknown[]>([
 ]);
 
 /**
- * A value in the form of an MCP result: nulls are absent, content that no client knows becomes text.
- * @param isMcp whether an MCP server answered it: malformed content is then read as what it means
- * @returns undefined if another tool's value has another form
+ * A value as an MCP result. Nulls are left out, and unknown content becomes text.
+ * @param isMcp whether an MCP server answered it: malformed content is then repaired
+ * @returns undefined if it is of another tool and has another form
  */
 export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined {
   const given = isObject(value) ? value : { content: value };
@@ -40,7 +40,7 @@ export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined
   const hasForm = given === value && Array.isArray(listed) && (isStructured || listed.some(isBlock));
   if (!isMcp && !hasForm) return undefined;
   const content = (Array.isArray(listed) ? listed : [listed]).map(blockOf);
-  // A model reads text: a server may give structured content alone.
+  // A server may send structured content only, but a model reads text.
   const isUnsaid = isObject(structuredContent)
     ? content.length === 0
     : !isSaid(content.map(partOf), structuredContent ?? []);
@@ -52,7 +52,7 @@ export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined
   };
 }
 
-/** A result in the form of MCP, or a server's own words of a failure, unless the tool's fallback takes their place. */
+/** The result in MCP's form, or a server's own content of a failure, unless the tool's fallback replaces it. */
 export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | undefined {
   if (outcome.status === 'success') return mcpResult(outcome.result, isMcp);
   const { data } = outcome.error;
@@ -60,7 +60,7 @@ export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | und
   return isOwn ? mcpResult(data, true) : undefined;
 }
 
-/** Parts of a result that a model reads, nothing twice. A server's other members belong to the protocol. */
+/** The parts of a result for a model, without repetitions. */
 export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   const { content, structuredContent, isError: _isError, _meta, ...others } = result;
   const parts = content.map(partOf);
@@ -70,7 +70,7 @@ export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   return parts;
 }
 
-/** Whether parts give a value, as a whole or item by item. Many servers give it again as the one member of an object. */
+/** Whether parts contain a value, as a whole or item by item. Many servers repeat it as the only member of an object. */
 export function isSaid(parts: readonly Part[], value: unknown): boolean {
   const members = isObject(value) ? Object.values(value) : [];
   const inner = members.length === 1 ? members[0] : value;
@@ -97,7 +97,7 @@ const textBlock = (value: unknown): Block => ({ type: 'text', text: textOf(value
 const isBlock = (block: unknown): block is Block =>
   isObject(block) && blocks.get(block['type'])?.(block).every(isText) === true;
 
-/** The block, or what it means as a text. */
+/** The block, or its text if clients do not accept it. */
 function blockOf(given: unknown): Block {
   if (isBlock(given)) return given;
   if (!isObject(given)) return textBlock(given);

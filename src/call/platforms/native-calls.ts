@@ -18,11 +18,11 @@ export interface ReadableAnswer {
   readonly failed: boolean;
   /** Any JSON value. */
   readonly value: unknown;
-  /** Its texts and files; absent: the value is all there is. */
+  /** Texts and files of the answer. Absent: there is only the value. */
   readonly parts?: readonly Part[];
 }
 
-/** @param isMcp whether a tool of an MCP server was called */
+/** The answer of an executed call. @param isMcp whether its tool is of an MCP server */
 export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAnswer {
   const own = ownResult(outcome, isMcp);
   const parts = own && partsOf(own, isMcp);
@@ -35,23 +35,25 @@ export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAn
   return { failed, value: isData ? data : textOfParts(parts), parts };
 }
 
-/** Characters of an error's data that a model reads. */
+/** Max characters of an error's data in an answer. */
 const maxData = 4_000;
 
-/** @param said content of an MCP server's error; other tools give details as code and data */
-function readableError({ type, message, code, data }: ToolErrorBody, said?: Part[]): ReadableAnswer {
-  const isTold = (text: string): boolean => message.includes(text) || text.startsWith(message);
-  const parts = said?.filter((part) => typeof part !== 'string' || !isTold(part)) ?? [];
-  if (!said && code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
-  if (!said && data !== undefined && data !== null && !isSaid([message], data))
+/** The answer of a failed call. @param content content of an MCP server's error; other tools have code and data */
+function readableError({ type, message, code, data }: ToolErrorBody, content?: Part[]): ReadableAnswer {
+  const isRepeated = (text: string): boolean => message.includes(text) || text.startsWith(message);
+  const parts = content?.filter((part) => typeof part !== 'string' || !isRepeated(part)) ?? [];
+  if (!content && code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
+  if (!content && data !== undefined && data !== null && !isSaid([message], data))
     parts.push(`data: ${cut(jsonWithoutFiles(data), maxData)}`);
   parts.unshift(`${type}: ${message}`);
   return { failed: true, value: textOfParts(parts), parts };
 }
 
-export const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters were cut`;
+/** Cuts a text and names the number of removed characters. */
+export const cut = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max)}\n… ${text.length - max} more characters were cut`;
 
+/** The answer of a refused call: the tool's fallback, or code and detail. */
 export const readableProblem = ({ code, detail, details }: Problem): ReadableAnswer => ({
   failed: true,
   value: details.fallback ?? `${code}: ${detail}`,
@@ -123,7 +125,7 @@ function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCal
 }
 
 const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object> = {
-  // Its tool messages take text alone.
+  // OpenAI's tool messages accept text only.
   openai: ({ id }, answer) => ({ role: 'tool', tool_call_id: id, content: answerText(answer) }),
   'openai-responses': ({ id }, { value, parts = [textOf(value)] }) => ({
     type: 'function_call_output',
@@ -133,7 +135,7 @@ const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, ela
   anthropic: ({ id }, { value, failed, parts = [textOf(value)] }) => ({
     type: 'tool_result',
     tool_use_id: id,
-    // Beside `is_error` it takes text alone.
+    // With `is_error`, Anthropic accepts text only.
     content: failed ? textOfParts(parts) || 'The tool failed' : blocksOf(parts, 'text', anthropicFile),
     ...(failed && { is_error: true }),
   }),
@@ -153,9 +155,10 @@ const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, ela
 /** HolmesGPT's StructuredToolResult; an empty result is `no_data`. */
 function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapsedMs: number): object {
   const isEmpty = value === undefined || value === null || value === '';
+  const successStatus = isEmpty ? 'no_data' : 'success';
   return {
     schema_version: 'robusta:v1.0.0',
-    status: failed ? 'error' : isEmpty ? 'no_data' : 'success',
+    status: failed ? 'error' : successStatus,
     error: failed ? textOf(value) : null,
     return_code: failed ? 1 : 0,
     data: failed || isEmpty ? null : value,

@@ -3,7 +3,7 @@ import { sha256 } from '../../base/common/canonical-json.js';
 /** The names that a platform accepts. */
 export interface NameRule {
   readonly longest: number;
-  /** Characters that it refuses. */
+  /** Characters that the platform refuses. */
   readonly refused: RegExp;
 }
 
@@ -32,7 +32,7 @@ export class PlatformNames {
   private readonly aliases = new Map<NameRule, Map<string, string>>();
   private readonly owners = new Map<string, string>();
 
-  /** @param names of all tools, or of all properties of one */
+  /** @param names names of all tools, or of all properties of one tool */
   constructor(names: ReadonlySet<string>, rules: readonly NameRule[] = Object.values(nameRules)) {
     const inOrder = [...names].sort();
     for (const rule of new Set(rules)) {
@@ -47,12 +47,12 @@ export class PlatformNames {
     }
   }
 
-  /** The name itself if the platform accepts it. */
+  /** The alias of a name, or the name itself if the platform accepts it. */
   shown(name: string, rule: NameRule): string {
     return this.aliases.get(rule)?.get(name) ?? name;
   }
 
-  /** The name of the tool or property that an alias stands for. */
+  /** The name of the tool or property with this alias. */
   ownerOf(alias: string): string | undefined {
     return this.owners.get(alias);
   }

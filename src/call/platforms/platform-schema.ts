@@ -5,9 +5,9 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { PlatformNames, propertyNames } from './platform-names.js';
 
 /*
- * The schemas that agent platforms get. A platform refuses the whole request for one schema that has a combinator at its
- * root, an odd property name, or a keyword of an older draft. The platform's form may allow more than the tool's own
- * schema: each call is checked against the latter.
+ * Schemas for agent platforms. A platform refuses a whole request for one schema with a combinator at its root, an unusual
+ * property name, or a keyword of an older draft. The platform's schema may allow more than the tool's own, which checks
+ * each call.
  */
 
 export interface ObjectSchema extends JsonSchema {
@@ -17,7 +17,7 @@ export interface ObjectSchema extends JsonSchema {
 
 export interface PlatformSchema {
   readonly schema: ObjectSchema;
-  /** Gives an input the tool's own property names. */
+  /** Restores the tool's own property names in an input. */
   readonly restored: (input: unknown) => unknown;
 }
 
@@ -36,7 +36,7 @@ export function platformSchema(schema: JsonSchema): PlatformSchema {
   return found;
 }
 
-/** Platforms read an object's schema with properties that are objects: `true` becomes `{}`. */
+/** A schema of an object whose properties are objects, as platforms need it: `true` becomes `{}`. */
 export const objectSchema = (schema: JsonSchema): ObjectSchema => ({
   ...schema,
   type: 'object',
@@ -59,7 +59,7 @@ function platformSchemaOf(schema: JsonSchema): PlatformSchema {
   return { schema: folded(rewritten(schema, names)), restored };
 }
 
-/** The schema in the words of draft 2020-12, with aliases of property names and with references into `$defs` only. */
+/** The schema with keywords of draft 2020-12, aliases of property names, and references into `$defs` only. */
 function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
   const shared = new Map<string, unknown>();
   const alias = (name: string): string => names.shown(name, propertyNames);
@@ -76,7 +76,7 @@ function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
     const entries = Object.entries(value).map(([key, each]) => [maps.has(name) ? key : alias(key), of(each)]);
     return [name, Object.fromEntries(entries)];
   };
-  // The texts in lists are names of properties, or of types, which have no alias.
+  // Texts in lists are names of properties, or of types, which have no alias.
   const of = (schema: unknown): unknown => {
     if (Array.isArray(schema))
       return schema.map((each) => (typeof each === 'string' ? alias(each) : of(each)));
@@ -87,7 +87,7 @@ function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
   return { ...schema, $defs: { ...(schema['$defs'] as object), ...Object.fromEntries(shared) } };
 }
 
-/** OpenAI refuses a list whose items are unspecified, Anthropic those of draft 7. */
+/** Adds `items`: OpenAI refuses a list without them, Anthropic those of draft 7. */
 function withItems({ items, additionalItems, ...schema }: JsonSchema): JsonSchema {
   if (Array.isArray(items)) return { ...schema, prefixItems: items, items: additionalItems ?? {} };
   if (items !== undefined) return { ...schema, items };
@@ -99,7 +99,7 @@ interface Members {
   readonly required: readonly string[];
 }
 
-/** The schema with the properties of all parts at its root; required are those that each alternative requires. */
+/** Moves the properties of all parts to the root. A property is required if all alternatives require it. */
 function folded(schema: JsonSchema): ObjectSchema {
   const seen = new Set<unknown>();
   const membersOf = (part: unknown): Members => {

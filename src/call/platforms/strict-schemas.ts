@@ -3,12 +3,12 @@ import { knownReference, resolved } from '../../base/schemas/schema-references.j
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 
 /*
- * OpenAI's strict mode takes a part of JSON Schema alone: every object is closed, and each of its members is required. A
- * member that was optional becomes one that may be null, and the door takes the null for absence again.
+ * OpenAI's strict mode supports a part of JSON Schema: all objects are closed, and all members are required. An optional
+ * member becomes one that may be null, and the door reads the null as absent.
  */
 
-/** Keywords that narrow a value, which strict mode takes; what else narrows one is left to the validation of the call. */
-const kept = [
+/** Keywords that strict mode supports. The validation of the call checks all others. */
+const supported = [
   ...['title', 'description', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minItems', 'maxItems'],
 ];
@@ -22,10 +22,10 @@ const maxLevels = 10;
 const maxEnumMembers = 1_000;
 const maxAlternatives = 16;
 
-/** The schema has no strict form. */
+/** Thrown if a schema has no strict form. */
 class NotStrict extends Error {}
 
-/** @returns the schema of an object in OpenAI's strict form; undefined if it has none */
+/** An object's schema in OpenAI's strict form; undefined if it has none. */
 export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
     const found = { root: schema, members: 0 };
@@ -76,7 +76,7 @@ function strict(schema: unknown, level: number, found: Found): Record<string, un
   return { ...keptOf(schema), type, items: strict(schema['items'], level + 1, found) };
 }
 
-/** An object that names no members is a map of any, which strict mode cannot say; so is one that allows others. */
+/** A closed object. One without named members, or that allows others, has no strict form. */
 function strictObject(schema: JsonSchema, level: number, found: Found): Record<string, unknown> {
   const { properties = {}, required = [], additionalProperties } = schema;
   const members = Object.entries(properties as Record<string, unknown>);
@@ -113,7 +113,7 @@ const withNull = <T>(values: readonly T[], none: T): T[] =>
   values.some((value) => JSON.stringify(value) === JSON.stringify(none)) ? [...values] : [...values, none];
 
 const keptOf = (schema: JsonSchema): Record<string, unknown> =>
-  Object.fromEntries(kept.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
+  Object.fromEntries(supported.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
 
 function typesOf(values: readonly unknown[]): string | string[] {
   const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));

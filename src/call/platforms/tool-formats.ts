@@ -5,7 +5,7 @@ import { strictSchema } from './strict-schemas.js';
 import { isObject } from '../../base/common/json.js';
 import { partAt } from '../../base/schemas/schema-references.js';
 
-/** How agent platforms want tools described; see each platform's own documentation. */
+/** Functions that describe a tool in the format of each agent platform. */
 export const toolFormats = {
   /** The format of chat completions. */
   openai: ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
@@ -15,7 +15,7 @@ export const toolFormats = {
       function: { name, description, parameters, ...(isStrict && { strict: true }) },
     };
   },
-  /** The format of responses, which take a tool without `strict` for a strict one. */
+  /** The format of the Responses API, where a tool without `strict` counts as strict. */
   'openai-responses': ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
     const { parameters, isStrict } = parametersOf(inputSchema, strict);
     return { type: 'function' as const, name, description, parameters, strict: isStrict };
@@ -58,13 +58,13 @@ export const toolFormats = {
 export type ToolFormat = keyof typeof toolFormats;
 export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
-/** Formats in which a platform can enforce the schema. */
+/** Formats with a strict form, in which the platform enforces the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
-/** Whether clients of every revision read it as an output schema: before 2026-07-28 they know objects alone. */
+/** Whether clients of all MCP revisions accept it as an output schema: before 2026-07-28 only objects are allowed. */
 export const isOfObject = ({ type }: JsonSchema): boolean => type === 'object';
 
-/** MCP's hints. A server's are those that it lists, beside what its registration says otherwise than MCP's defaults. */
+/** MCP's hints: those that an MCP server lists, and those of its registration that differ from MCP's defaults. */
 const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object => ({
   ...((!hints || own.readOnly) && { readOnlyHint: own.readOnly }),
   ...((!hints || own.idempotent) && { idempotentHint: own.idempotent }),
@@ -73,7 +73,7 @@ const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations'
   ...hints,
 });
 
-/** A schema without a strict form is given as it is. */
+/** The parameters in strict form if wanted. A schema without a strict form stays as it is. */
 function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {
   const open = platformSchema(schema).schema;
   const closed = strict ? strictSchema(open) : undefined;
@@ -81,8 +81,8 @@ function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSc
 }
 
 /**
- * HolmesGPT's `ToolParameter`: a schema in which each property says itself whether it is required. It knows one type, and
- * texts alone in an enum.
+ * HolmesGPT's `ToolParameter`: a schema in which each property has its own `required`. It has one type, and only texts in
+ * an enum.
  */
 export interface HolmesParameter {
   readonly type: string;
@@ -101,14 +101,14 @@ const extras = [
   ...['minItems', 'maxItems', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minLength', 'maxLength', 'pattern', 'default'],
 ];
-/** References are written out where they stand, which may make more of a schema than a model reads. */
+/** Max parameters of a tool. References are replaced by their schemas, which may make a schema very large. */
 const maxParameters = 1_000;
 
 /** The properties of an object's schema as the parameters of a HolmesGPT tool. */
 export function holmesParameters(root: JsonSchema): Record<string, HolmesParameter> {
   let left = maxParameters;
 
-  /** @param within references that this one stands in: one that holds itself is written out once */
+  /** Describes one parameter. @param within enclosing references: a recursive one is replaced once */
   function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {
     const { $ref, ...beside } = isObject(given) ? given : {};
     const inside = $ref === undefined ? within : [...within, $ref];
@@ -162,6 +162,6 @@ function typed(schema: JsonSchema): { readonly type: string; readonly descriptio
   return { type: said ?? implied, ...(typeof description === 'string' && { description }) };
 }
 
-/** The branches of which one must hold, but for `null`. */
+/** The branches of `anyOf` and `oneOf`, except `null`. */
 const alternatives = ({ anyOf, oneOf }: JsonSchema): unknown[] =>
   [anyOf ?? oneOf ?? []].flat().filter((branch) => !isObject(branch) || branch['type'] !== 'null');

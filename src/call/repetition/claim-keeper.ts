@@ -16,13 +16,13 @@ const timeoutMs = 2_000;
 
 export interface KeeperReport {
   failed(error: unknown): void;
-  /** Called if another gateway took over the key while the call ran; its outcome is the valid one. */
+  /** Called if another replica took over the key while the call ran; its outcome is the valid one. */
   lost(claim: Claim): void;
 }
 
 /**
- * Renews the leases of this gateway's claims and stores their ends. An end that cannot be stored while the database is
- * away is retried; they do not pile up, because new claims need the database, too.
+ * Renews the leases of this replica's claims and stores their ends. An end that cannot be stored is retried. Without the
+ * database they do not accumulate, because new claims need it, too.
  */
 export class ClaimKeeper {
   private readonly held = new Map<string, Held>();

@@ -24,7 +24,7 @@ export type KeyState =
       readonly holder: string;
       /** Whether the holder has not renewed its lease in time. */
       readonly abandoned: boolean;
-      /** False: the call has not reached the tool. */
+      /** Whether the call has reached the tool. */
       readonly begun: boolean;
     };
 
@@ -43,8 +43,8 @@ const deletedAtOnce = 1_000;
 const ms = (parameter: string): string => `${parameter} * interval '1 millisecond'`;
 
 /**
- * Rows of idempotency_keys: keys and outcomes, which replicas share and restarts keep. All times are of the database's
- * clock. Each method throws if the database is away.
+ * Rows of idempotency_keys: keys and outcomes, which all replicas share. All times are of the database's clock. Each method
+ * throws if the database is unavailable.
  */
 @Injectable()
 export class IdempotencyRepository {

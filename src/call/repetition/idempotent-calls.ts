@@ -12,66 +12,67 @@ import { failedOutcome, ToolFailure, type ToolOutcome } from '../../web/contract
 import type { ClaimKeeper } from './claim-keeper.js';
 import type { Claim, IdempotencyRepository, KeyState } from './idempotency.repository.js';
 
-/** A call with a key, and what of its tool matters here. */
+/** A call with an idempotency key, with the needed properties of its tool. */
 export interface KeyedCall extends Pick<
   CallRequest,
   'tool' | 'input' | 'context' | 'principal' | 'executionId'
 > {
   readonly idempotencyKey: string;
-  /** Until then it may wait for the first call with its key. */
+  /** End of the wait for the first call with its key. */
   readonly deadline: Deadline;
-  /** Cancelled when the caller leaves. */
+  /** Cancelled when the caller disconnects. */
   readonly cancellation?: Cancellation | undefined;
   /** Whether the tool is declared idempotent. */
   readonly idempotent: boolean;
-  /** @returns the outcome as it is stored: without secrets */
+  /** Removes secrets from an outcome, for storage. */
   readonly keep: (outcome: ToolOutcome) => ToolOutcome;
 }
 
 /**
- * Runs the call under the id that is given.
- * @param begin comes before the tool is given the call. @throws ToolFailure `interrupted` if it must not be given
+ * Runs the call under an id.
+ * @param begin awaited before the tool gets the call. @throws ToolFailure `interrupted` if it must not get it
  */
 type Run = (executionId: string, begin: (() => Promise<void>) | undefined) => Promise<CallAnswer>;
 
-/** Between two looks whether the first call has ended. */
+/** Pauses between two checks whether the first call has ended. */
 const pauses = { firstMs: 25, maxMs: 500 };
 
 /**
- * Runs the first call with a key and gives its outcome to the others, whether they come later or meanwhile, here or at
- * another gateway. A call that is refused frees its key.
+ * Runs the first call with a key and answers all others with its outcome, concurrent and later ones, at this and at other
+ * replicas. A refused call releases its key.
  */
 export class IdempotentCalls {
-  /** Outcomes on their way into the database. */
+  /** Outcomes that are being stored. */
   private readonly storing = new Set<Promise<void>>();
 
   constructor(
     private readonly store: IdempotencyRepository,
     private readonly keeper: ClaimKeeper,
     private readonly maxOutcomeBytes: number,
-    /** Calls that run although their caller has left: the server waits for them before it stops. */
+    /** Calls that run on although their caller has disconnected. The server waits for them before it stops. */
     private readonly inFlight: InFlight,
   ) {}
 
   /**
+   * Runs a call, or answers with the outcome of the first one with its key.
    * @throws Refusal `conflict` if the first call still runs at the end of the wait, `idempotency_key_reused`,
-   *   `database_unavailable`; and whatever `run` throws
+   *   `database_unavailable`; what `run` throws
    */
   async once(call: KeyedCall, run: Run): Promise<CallAnswer> {
     const inputHash = sha256(canonicalJson(call.input));
     const claim = { id: call.executionId ?? newId(), scope: scopeOf(call), tool: call.tool, inputHash };
-    for (let looks = 1; ; looks++) {
-      const state = await this.ask(() => this.claimOrTakeOver(claim, call));
+    for (let attempt = 1; ; attempt++) {
+      const state = await this.guarded(() => this.claimOrTakeOver(claim, call));
       if (state?.kind === 'claimed') return this.run(claim, call, run);
       if (state && state.inputHash !== claim.inputHash) throw reused(call.tool);
       if (state?.kind === 'ended')
         return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
       if (state === undefined) continue;
-      await pause(backOff(looks, pauses), call);
+      await pause(backOff(attempt, pauses), call);
     }
   }
 
-  /** An abandoned call that never began, or of an idempotent tool, is run again; the outcome of another is `interrupted`. */
+  /** Claims the key. An abandoned call is run again if it never began or its tool is idempotent; else it is `interrupted`. */
   private async claimOrTakeOver(claim: Claim, { idempotent }: KeyedCall): Promise<KeyState | undefined> {
     const state = await this.store.claim(claim);
     if (state?.kind !== 'running' || !state.abandoned || state.inputHash !== claim.inputHash) return state;
@@ -88,7 +89,7 @@ export class IdempotentCalls {
     this.keeper.hold(claim);
     let mayRunAgain = true;
     const begin = async (): Promise<void> => {
-      // The process may just have answered another call, whose outcome a kill would make unknown, too.
+      // Another call of the same process may have just ended: its outcome must be stored before the process can be killed.
       await Promise.all(this.storing);
       if (!(await this.store.begin(claim).catch(() => false))) throw neverBegun();
       mayRunAgain = false;
@@ -96,14 +97,15 @@ export class IdempotentCalls {
     try {
       const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
-      const undone = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
-      await this.end(claim, undone ? 'released' : { outcome: this.kept(keep(outcome)) });
-      return undone ? { ...answer, mayRunAgain: true } : answer;
+      const hasNotRun = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
+      await this.end(claim, hasNotRun ? 'released' : { outcome: this.storableJson(keep(outcome)) });
+      return hasNotRun ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
-      // Refused: nothing was run. Asked: the next round runs with the key. A bug of ours may have struck after the tool had done its work.
-      const harmless = error instanceof Refusal || error instanceof InputRequired || mayRunAgain;
+      // After a refusal nothing has run; after a question the next round runs with the key. Any other error is a bug that may
+      // have occurred after the tool had done its work.
+      const mayRetry = error instanceof Refusal || error instanceof InputRequired || mayRunAgain;
       const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
-      await this.end(claim, harmless ? 'released' : { outcome });
+      await this.end(claim, mayRetry ? 'released' : { outcome });
       throw error;
     }
   }
@@ -114,16 +116,15 @@ export class IdempotentCalls {
     await stored.finally(() => this.storing.delete(stored));
   }
 
-  private kept(outcome: ToolOutcome): string {
+  private storableJson(outcome: ToolOutcome): string {
     const json = JSON.stringify(outcome);
     const bytes = Buffer.byteLength(json);
-    return bytes <= this.maxOutcomeBytes
-      ? json
-      : JSON.stringify(unkeptOutcome(outcome, bytes, this.maxOutcomeBytes));
+    if (bytes <= this.maxOutcomeBytes) return json;
+    return JSON.stringify(tooLargeOutcome(outcome, bytes, this.maxOutcomeBytes));
   }
 
-  /** Asks the database. If it is away the call is refused, for it may have been run before. */
-  private async ask<T>(question: () => Promise<T>): Promise<T> {
+  /** Queries the database. Without it the call is refused, because it may have run before. */
+  private async guarded<T>(question: () => Promise<T>): Promise<T> {
     try {
       return await question();
     } catch (error) {
@@ -134,7 +135,7 @@ export class IdempotentCalls {
   }
 }
 
-/** Only the same caller, for the same user and project, finds what was kept. The key itself is stored nowhere. */
+/** The scope of a key: the same caller, user, project and tool. The key itself is not stored. */
 function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): string {
   const { userId, projectId } = context;
   return sha256(
@@ -142,7 +143,7 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
   );
 }
 
-/** @throws Refusal `conflict` if the time is up or the caller leaves before */
+/** Waits. @throws Refusal `conflict` at the deadline, or if the caller disconnects */
 async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise<void> {
   const leftMs = deadline.remainingMs();
   await delay(Math.min(ms, leftMs), undefined, { signal: cancellation?.signal }).catch(() => {
@@ -152,7 +153,7 @@ async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise
 }
 
 function stillRuns(): Refusal {
-  const detail = 'The first call with this Idempotency-Key still runs: ask again later for its outcome';
+  const detail = 'The first call with this Idempotency-Key still runs: guarded again later for its outcome';
   return new Refusal('conflict', detail, { retryAfterMs: 1_000 });
 }
 
@@ -176,10 +177,8 @@ function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
 }
 
-/**
- * Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result.
- */
-function unkeptOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): ToolOutcome {
+/** Replaces an outcome that is too large to store: the call is not run again, and its result is lost. */
+function tooLargeOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): ToolOutcome {
   const { executionId, tool, status, executionTimeMs, attempts } = outcome;
   const message =
     `The first call with this key ended with status ${status}; its outcome of ${bytes} bytes was answered then and ` +

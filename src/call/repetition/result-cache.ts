@@ -12,27 +12,27 @@ import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome
 
 type Enter = (call: ToolCall) => Promise<ToolOutcome>;
 
-/** One of the equal calls that run one after another. */
+/** One of several equal calls, which run one after another. */
 interface Turn {
-  /** Resolves when the call is over: with its success, or with undefined, and then the next one runs. */
+  /** Resolves when the call is over, with its success, or with undefined: then the next one runs. */
   readonly over: Promise<ToolOutcome | undefined>;
-  /** The execution that it waits for, or is. */
+  /** Id of the execution, or of the one for which the call waits. */
   executionId: string;
 }
 
-/** The memory of an entry beside its result. */
+/** Bytes of an entry in addition to its result. */
 const entryBytes = 512;
 
 /**
- * Results of tools that only read, by tool and parameters. One that is fresh answers at once; equal calls that come
- * while one runs wait for it, and the first success answers all of them. Failures answer nobody else: another call
- * may have more time, or be let in. So equal calls take turns, and each is woken once.
+ * Results of read-only tools, by tool and parameters. A cached result answers at once. Equal calls wait for a running one, and
+ * the first success answers all of them. A failure answers only its own call, because another one may have more time or
+ * rights, so the next call runs then. Each call is woken once.
  */
 export class ResultCache {
   private readonly results: LRUCache<string, ToolOutcome>;
   /** The last turn of each key. */
   private readonly turns = new Map<string, Turn>();
-  /** A tool that was changed is another object: nothing of the earlier one answers for it. */
+  /** Ids of tool objects. A changed tool is another object, so that old results do not answer for it. */
   private readonly generations = new WeakMap<Tool, string>();
 
   constructor(
@@ -54,7 +54,7 @@ export class ResultCache {
   }
 
   /**
-   * Sends the call through its guards by `enter`, with an answer on its ticket where nothing needs to be run.
+   * Sends the call through its guards by `enter`, with a cached answer on its ticket if there is one.
    * @throws what `enter` throws
    */
   async answer(call: ToolCall, enter: Enter): Promise<ToolOutcome> {
@@ -85,7 +85,7 @@ export class ResultCache {
       lookup.set({ 'toolkeeper.cache.hit': false });
       lookup.end();
       const outcome = await enter(call);
-      // The answer of a person is the caller's own.
+      // A person's answers belong to this caller only.
       const isShared =
         outcome.status === 'success' && ticket.notes.askedMs === undefined && !call.asks?.round;
       if (isShared) this.keep(key, call, (success = outcome));
@@ -113,7 +113,7 @@ export class ResultCache {
     this.results.set(key, outcome, { ttl, size: size + entryBytes });
   }
 
-  /** Labels and project choose what some tools find; who asks, and in which run, must not. */
+  /** The cache key. Labels and project may affect a result; caller and run must not. */
   private keyOf({ ticket: { tool }, input, context: { labels, projectId } }: ToolCall): string {
     let generation = this.generations.get(tool);
     if (generation === undefined) this.generations.set(tool, (generation = newId()));
@@ -122,7 +122,7 @@ export class ResultCache {
   }
 }
 
-/** Waits until the first call ends, or the caller's deadline passes, or the caller leaves. */
+/** Waits until the first call ends, the deadline passes, or the caller disconnects. */
 function patiently<T>(
   over: Promise<T>,
   deadline: Deadline,
@@ -142,7 +142,7 @@ function patiently<T>(
   });
 }
 
-/** The outcome for a caller whose own time is up or who has left. The execution that it waited for continues. */
+/** The outcome for a caller whose deadline has passed or who has disconnected. The execution itself continues. */
 function gaveUp({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
   const { tool } = ticket;
   const waitedMs = ticket.deadline.totalMs;

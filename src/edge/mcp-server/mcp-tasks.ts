@@ -61,7 +61,7 @@ export class McpTasks {
     if (support === undefined && (timeoutMs <= longMs || wantsProgress(asked))) return undefined;
     const asks = roundsOf(asked.message.params ?? {});
     const queued = await this.executions.queue({ ...call, asks });
-    const view = await this.executions.settled(queued, asked.request, AbortSignal.timeout(waitMs));
+    const view = await this.executions.untilSettled(queued, asked.request, AbortSignal.timeout(waitMs));
     if (view.status === 'input_required') throw await this.executions.withdraw(view.id, asked.request);
     const { result, error: _later, inputRequests: _asked, ...task } = this.detailed(asked, view);
     return result ? done(asked, result) : done(asked, task, 'task');

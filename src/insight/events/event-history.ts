@@ -44,14 +44,14 @@ const maxBytes = 4_194_304;
 const delayMs = 50;
 
 /**
- * Tool events of all replicas: all of them in the database, the newest in the memory of each replica, with the same ids
- * everywhere. Events of this replica also come from the database; while it is away they wait.
+ * Tool events of all replicas. All are in the database, the newest also in the memory of each replica, with the same ids.
+ * Events of this replica, too, are read from the database. While it is unavailable, they wait.
  */
 @Injectable()
 export class EventHistory extends WriteBehind<Waiting> {
   ring: EventRing<ToolEvent>;
   private last = 0;
-  /** Recoveries of tools whose circuits are not closed: a probe alone starts a process. They are kept when the circuit closes. */
+  /** Recoveries of tools whose circuits are not closed, because a probe starts a process. They are stored when it closes. */
   private readonly recoveries = new Map<string, PublishedEvent>();
 
   constructor(
@@ -78,7 +78,7 @@ export class EventHistory extends WriteBehind<Waiting> {
       else keep(event);
       if (type === 'circuit.closed' && late) keep({ ...late, timestamp: event.timestamp });
     });
-    // A request is answered when its events are stored.
+    // Requests wait until their events are stored.
     barrier.add(() => this.flush());
     this.ring = this.ringOf('');
   }

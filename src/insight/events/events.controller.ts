@@ -67,7 +67,7 @@ const topicsExample = [
 
 /** One stream of several topics, because a browser opens few connections to a host. */
 @ApiTags('events')
-// Each topic asks for a scope of its own.
+// Each topic has its own scope.
 @Scopes()
 @Controller('api/v1/console/stream')
 export class TopicStreamController {

@@ -9,7 +9,7 @@ import type { ToolEvent } from '../../base/streams/tool-events.js';
 import { EventHistory } from './event-history.js';
 import type { EventPageView, EventsQuery } from './events.dto.js';
 
-/** The events of tools, as an operator reads them: a page, or live. */
+/** Reads events of tools: a page, or a live stream. */
 @Injectable()
 export class EventsService {
   constructor(
@@ -17,7 +17,7 @@ export class EventsService {
     private readonly streams: OpenStreams,
   ) {}
 
-  /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
+  /** A page of events, or a stream. @throws Problem `rate_limited` if too many clients follow events, `shutting_down` */
   read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
     if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
     const stream = this.follow(query, lastSeenId(request.headers, query.since), holderIn(request));
@@ -30,13 +30,13 @@ export class EventsService {
     const { entries, last, missed } = ring.slice(Infinity, since);
     const wanted = entries.filter(wants(filter));
     const data = since === undefined ? wanted.slice(-limit) : wanted.slice(0, limit);
-    // Events that the filter left out are not looked at again, unless the page was too short for all.
+    // The next page skips events that the filter left out, unless this page was full.
     const isWhole = since === undefined || wanted.length <= limit;
     const reset = since !== undefined && !ring.knows(since);
     return { data, nextSince: (isWhole ? last : data.at(-1)?.id) ?? null, missed, reset };
   }
 
-  /** A client that comes back goes on where it was; a new one gets what comes from now on. */
+  /** Streams events: after the client's last id, or from now on for a new client. */
   private follow(filter: EventsQuery, id: string | undefined, holder: string): Readable {
     const { ring } = this.history;
     const isWanted = wants(filter);

@@ -11,20 +11,20 @@ import { TypedEvents } from '../../base/common/typed-events.js';
 import { WriteBehind } from '../../base/common/write-behind.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 
-/** A stored change of a grade; `seq` is its place in the order of all of them. */
+/** A stored change of a grade; `seq` is its sequence number. */
 interface GradeChange extends Omit<HealthChange, 'at'> {
   readonly seq: string;
   readonly at: Date;
 }
 
-/** Replicas see the same change, each in its own minute: the first one counts. */
+/** Inserts a change. Replicas detect the same change, each in its own minute; only the first one is stored. */
 const insert = `
   INSERT INTO grade_changes (tool, from_status, to_status, why, at)
   SELECT $1, $2, $3, $4, to_timestamp($5::float8 / 1000)
   WHERE $3 IS DISTINCT FROM (SELECT to_status FROM grade_changes WHERE tool = $1 ORDER BY seq DESC LIMIT 1)
   RETURNING seq`;
 
-/** tool, the place before which the page begins or null, limit; the newest first */
+/** A page of changes, newest first. Parameters: tool, seq before which the page begins or null, limit. */
 const selectPage = `
   SELECT seq, tool, from_status AS "from", to_status AS "to", why, at
   FROM grade_changes
@@ -36,7 +36,7 @@ const selectPage = `
 const selectLast =
   'SELECT DISTINCT ON (tool) tool, to_status AS "to", at FROM grade_changes ORDER BY tool, seq DESC';
 
-/** before: of each tool its last grade stays, whatever its age */
+/** Deletes old changes, except the last one of each tool. Parameter: the time before which. */
 const deleteOlder = `
   DELETE FROM grade_changes old
   WHERE at < $1 AND EXISTS (SELECT FROM grade_changes later WHERE later.tool = old.tool AND later.seq > old.seq)`;
@@ -50,7 +50,7 @@ export class StoredGrades extends TypedEvents<HealthChange> {
   }
 }
 
-/** The history of tools' grades, across restarts. */
+/** Stores the changes of grades and restores grades after a restart. */
 @Injectable()
 export class GradeHistory extends WriteBehind<HealthChange> {
   constructor(
@@ -76,7 +76,7 @@ export class GradeHistory extends WriteBehind<HealthChange> {
     for (const { tool, to, at } of last) this.health.remember(tool, to, at.getTime());
   }
 
-  /** The newest first. @throws the database's error */
+  /** A page of a tool's changes, newest first. @throws the database's error */
   async page(tool: string, { limit, cursor }: PageQuery): Promise<Page<GradeChangeView>> {
     await this.flush();
     const before = keyIn(cursor, (place) => (/^\d{1,18}$/.test(place) ? place : undefined));
@@ -90,7 +90,7 @@ export class GradeHistory extends WriteBehind<HealthChange> {
   }
 }
 
-/** @returns those that no other replica has stored before. Stores changes in their order, one replica after another: each looks at what the other has written. */
+/** Stores changes, one replica at a time. @returns the changes that no other replica has stored before */
 async function insertAll(dataSource: DataSource, changes: readonly HealthChange[]): Promise<HealthChange[]> {
   return dataSource.transaction(async (db) => {
     await db.query(`SELECT pg_advisory_xact_lock(hashtext('grade_changes'))`);

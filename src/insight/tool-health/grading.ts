@@ -20,14 +20,15 @@ export interface GradedStats {
 /** A rule that decided a grade. Rates have four decimals, latencies two. */
 export type HealthReason = Omit<dto.HealthReasonView, 'since'>;
 
+/** A tool's grade with the reasons for it. */
 export type Grade = Pick<dto.ToolHealthView, 'status' | 'issues' | 'recommendations'> & {
   /** The deciding rules: those whose own grade is `status`. */
   readonly why: readonly HealthReason[];
 };
 
 /**
- * Grades a tool: the worse of its success rate and its latency decides. Callers' errors do not count; they are named if
- * with them the success rate misses the target.
+ * Grades a tool by the worse of its success rate and its latency. Callers' errors do not count, but they are named if the
+ * success rate with them misses the target.
  */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
   const parts = [...gradeParts(stats, thresholds), ...findingPart(stats)];
@@ -56,7 +57,7 @@ function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
   return [...parts, { status: 'unknown', why: [], issues, recommendations }];
 }
 
-/** Answers that report an error touch no grade: they are named beside it. */
+/** Names answers that report an error. They do not affect the grade. */
 function findingPart({ totalCalls, findingCount = 0 }: GradedStats): Grade[] {
   if (findingCount === 0) return [];
   const issues = [`${findingCount} of ${totalCalls} results report an error or were marked as wrong`];
@@ -73,6 +74,7 @@ const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faul
   recommendations: ['Need more usage data for accurate assessment'],
 });
 
+/** Distance from the threshold at which a success rate is clear. */
 const clearMargin = 0.02;
 
 /** Whether the success rate alone decided the grade, and is two points or more from its threshold. */
@@ -82,7 +84,7 @@ export const isClear = ({ why }: Grade): boolean =>
     ({ rule, figure, threshold }) => rule === 'success_rate' && Math.abs(figure - threshold) >= clearMargin,
   );
 
-/** From unhealthy to degraded: the bad period goes on. */
+/** Whether a tool improves from unhealthy to degraded: its bad period continues. */
 export const isPartialRecovery = (to: dto.HealthStatus, from: dto.HealthStatus): boolean =>
   to === 'degraded' && from === 'unhealthy';
 
@@ -94,7 +96,7 @@ export const neverExecuted: Grade = {
   recommendations: ['Tool has not been executed yet'],
 };
 
-/** The worst of what is known; unknown tools do not lower it, and only unknown ones leave it unknown. */
+/** The worst known status; `unknown` only if there is no known one. */
 export function overallStatus(statuses: readonly dto.HealthStatus[]): dto.HealthStatus {
   return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
@@ -224,7 +226,7 @@ export function summaryOf({ figures, grade: { status }, lastUsed }: GradedTool):
   };
 }
 
-/** @param outcomes newest first */
+/** Figures of a tool with its last successes and failures. @param outcomes newest first */
 export function infoOf(
   { totalCalls, successRate, avgLatencyMs }: dto.ToolHealthView,
   status: dto.HealthStatus,
@@ -271,7 +273,7 @@ export function errorPatterns(
   };
 }
 
-/** @param groups groups of one pattern, newest first */
+/** The view of one message pattern. @param groups groups of the pattern, newest first */
 function patternOf(groups: readonly FailureGroup[]): dto.MessagePatternView {
   const [{ errorType, lastSeen, newest } = {}] = groups;
   const example = newest?.[0]?.message ?? '';
@@ -287,7 +289,7 @@ function patternOf(groups: readonly FailureGroup[]): dto.MessagePatternView {
 }
 
 /** Placeholders for the variable parts of messages, most specific first. Each expression runs in linear time. */
-const folded: readonly (readonly [RegExp, string])[] = [
+const placeholders: readonly (readonly [RegExp, string])[] = [
   // Quoted text, but not the apostrophe in "can't".
   [/(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)/g, '<text>'],
   [/\b[a-z][a-z\d+.-]{1,20}:\/\/[^\s<>"']+/gi, '<url>'],
@@ -300,7 +302,7 @@ const folded: readonly (readonly [RegExp, string])[] = [
 
 /** An error message with placeholders for its variable parts: quotes, URLs, paths, ids and numbers. */
 export function messagePattern(message: string): string {
-  return folded
+  return placeholders
     .reduce((text, [part, placeholder]) => text.replace(part, placeholder), message)
     .replace(/\s+/g, ' ')
     .trim();

@@ -11,8 +11,8 @@ const minutes = (text: string): CallsSince[] =>
 
 /** `failing 3: 20/20` is failing since minute 3, with 20 failures of 20 calls since then. */
 function course(text: string, minRate = 0.8, openSince?: number): string {
-  const { state, of } = courseOf(minutes(text), minRate, openSince) ?? {};
-  return of ? `${state} ${of.since / minute}: ${of.failures}/${of.calls}` : 'fine';
+  const { state, calls } = courseOf(minutes(text), minRate, openSince) ?? {};
+  return calls ? `${state} ${calls.since / minute}: ${calls.failures}/${calls.calls}` : 'fine';
 }
 
 describe('courseOf', () => {

@@ -23,9 +23,10 @@ export interface CallsSince {
 /** Whether a tool fails or recovers, and its calls since then. */
 export interface Course {
   readonly state: 'failing' | 'recovering';
-  readonly of: CallsSince;
+  readonly calls: CallsSince;
 }
 
+/** The period that counts as now. */
 const nowMs = 5 * minuteMs;
 /** Min failures of an outage. */
 const minFailures = 3;
@@ -34,18 +35,20 @@ const breakChance = 0.03;
 /** Max probability that the successes of a recovery are chance. */
 const recoveryChance = 0.01;
 
-/** State of a tool after some minutes: its calls in this state, and the newest ones, which may begin the next state. */
+/** State of a tool after some minutes. */
 interface Phase {
   readonly state: Course['state'] | 'fine';
-  readonly of: CallsSince;
-  readonly turn?: CallsSince | undefined;
+  /** Calls in this state. */
+  readonly calls: CallsSince;
+  /** The newest calls, which may begin the next state. */
+  readonly pending?: CallsSince | undefined;
   /** Calls of the outage before a recovery. */
   readonly outage?: CallsSince;
   /** End of the last failing minute. */
   readonly failedUntil: number;
 }
 
-const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
+const addCalls = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
   since: before.since,
   calls: before.calls + calls,
   failures: before.failures + failures,
@@ -61,14 +64,18 @@ function chanceOfAtMost(hits: number, calls: number, chance: number): number {
   let term = (1 - chance) ** calls;
   if (term === 0) return hits < calls * chance ? 0 : 1;
   let sum = term;
-  for (let hit = 1; hit <= hits; hit++) sum += term *= ((calls - hit + 1) / hit) * (chance / (1 - chance));
+  for (let hit = 1; hit <= hits; hit++) {
+    term *= ((calls - hit + 1) / hit) * (chance / (1 - chance));
+    sum += term;
+  }
   return sum;
 }
 
+/** Whether so few successes are unlikely for a tool that works. */
 const hasBroken = ({ calls, failures }: CallsSince, minRate: number): boolean =>
   failures >= minFailures && chanceOfAtMost(calls - failures, calls, failingRate(minRate)) <= breakChance;
 
-/** Fewer failures than in the outage: one success after a total one, 21 in a row if one call of five failed. */
+/** Whether so few failures are unlikely in the outage: one success if all calls failed, 21 in a row if one of five did. */
 const hasRecovered = ({ calls, failures }: CallsSince, outage: CallsSince): boolean =>
   chanceOfAtMost(failures, calls, 1 - successRate(outage)) <= recoveryChance;
 
@@ -90,31 +97,34 @@ export function courseOf(
   // The call that opened the circuit may have begun in the minute before.
   const first = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
   const [from, ...later] = minutes.slice(first);
-  return first === -1 || !from ? course : { state: 'failing', of: later.reduce(plus, from) };
+  return first === -1 || !from ? course : { state: 'failing', calls: later.reduce(addCalls, from) };
 }
 
 function courseByMinutes(minutes: readonly CallsSince[], minRate: number): Course | undefined {
-  let phase: Phase = { state: 'fine', of: { since: 0, calls: 0, failures: 0 }, failedUntil: 0 };
+  let phase: Phase = { state: 'fine', calls: { since: 0, calls: 0, failures: 0 }, failedUntil: 0 };
   for (const minute of minutes) if (minute.calls > 0) phase = phaseAfter(phase, minute, minRate);
-  const { state, turn } = phase;
-  const of = turn ? plus(phase.of, turn) : phase.of;
-  if (state === 'fine' || (state === 'recovering' && successRate(of) < minRate)) return undefined;
-  return { state, of };
+  const { state, pending } = phase;
+  const calls = pending ? addCalls(phase.calls, pending) : phase.calls;
+  if (state === 'fine' || (state === 'recovering' && successRate(calls) < minRate)) return undefined;
+  return { state, calls };
 }
 
+/** The state of a tool after one more minute with calls. */
 function phaseAfter(phase: Phase, minute: CallsSince, minRate: number): Phase {
-  const { state, of, outage, failedUntil } = phase;
-  const turn = phase.turn ? plus(phase.turn, minute) : minute;
+  const { state, calls, outage, failedUntil } = phase;
+  const pending = phase.pending ? addCalls(phase.pending, minute) : minute;
   const end = minute.since + minuteMs;
   if (state === 'failing') {
-    if (successRate(turn) < minRate) return { state, of: plus(of, turn), failedUntil: end };
-    if (!hasRecovered(turn, of)) return { ...phase, turn };
-    return { state: 'recovering', of: { ...turn, since: failedUntil }, outage: of, failedUntil };
+    if (successRate(pending) < minRate) return { state, calls: addCalls(calls, pending), failedUntil: end };
+    if (!hasRecovered(pending, calls)) return { ...phase, pending };
+    return { state: 'recovering', calls: { ...pending, since: failedUntil }, outage: calls, failedUntil };
   }
-  if (successRate(turn) >= failingRate(minRate)) return { ...phase, of: plus(of, turn), turn: undefined };
-  if (!hasBroken(turn, minRate)) return { ...phase, turn };
-  const isSame = outage && turn.since - failedUntil < nowMs;
-  return { state: 'failing', of: isSame ? plus(plus(outage, of), turn) : turn, failedUntil: end };
+  if (successRate(pending) >= failingRate(minRate))
+    return { ...phase, calls: addCalls(calls, pending), pending: undefined };
+  if (!hasBroken(pending, minRate)) return { ...phase, pending };
+  const isSameOutage = outage && pending.since - failedUntil < nowMs;
+  const failing = isSameOutage ? addCalls(addCalls(outage, calls), pending) : pending;
+  return { state: 'failing', calls: failing, failedUntil: end };
 }
 
 const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): CallsSince[] => {
@@ -130,43 +140,50 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Cal
  * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing. Moves a
  * recovery to the last failure of the outage, and detects one within the minute of that failure.
  */
-function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
+function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
   if (!course || !last) return course;
   const { successesAfter } = last;
   const since = last.at.getTime();
   if (course.state === 'recovering') {
-    const { since: start, calls, failures } = course.of;
+    const { since: start, calls, failures } = course.calls;
     // The first minute of a recovery may begin with the end of the outage. Later failures belong to the recovery.
     if (since >= start + minuteMs) return course;
-    return { ...course, of: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
+    return { ...course, calls: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
   }
   if (!first) return course;
-  const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
+  const { failures, calls } = course.calls;
+  const failing = { since: first.at.getTime(), calls: calls - first.successesBefore, failures };
   const recovery = { since, calls: successesAfter, failures: 0 };
-  return hasRecovered(recovery, { ...of, calls: Math.max(of.failures, of.calls - successesAfter) })
-    ? { state: 'recovering', of: recovery }
-    : { state: 'failing', of };
+  return hasRecovered(recovery, { ...failing, calls: Math.max(failures, failing.calls - successesAfter) })
+    ? { state: 'recovering', calls: recovery }
+    : { state: 'failing', calls: failing };
 }
 
 const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
 
 const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): LastErrorView => ({
-  ...{ at: at.toISOString(), executionId, errorType, message },
+  at: at.toISOString(),
+  executionId,
+  errorType,
+  message,
 });
 
 function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, callers = 0): ToolNowView {
   const { totalCalls = 0, successCount = 0, callerErrors = 0, findingCount = 0, p95TimeMs } = figures ?? {};
   const calls = totalCalls - callerErrors;
   const failures = calls - successCount;
-  const { state, of } = course ?? {};
+  const { state, calls: current } = course ?? {};
   return {
-    ...{ calls, failures, failureRate: rounded(failures / (calls || 1), 4), findings: findingCount },
+    calls,
+    failures,
+    failureRate: rounded(failures / (calls || 1), 4),
+    findings: findingCount,
     p95LatencyMs: p95TimeMs === undefined ? null : rounded(p95TimeMs, 2),
-    failingSince: isoOrNull(state === 'failing' ? of?.since : undefined),
-    recoveringSince: isoOrNull(state === 'recovering' ? of?.since : undefined),
-    callsSince: of?.calls ?? 0,
-    failuresSince: of?.failures ?? 0,
+    failingSince: isoOrNull(state === 'failing' ? current?.since : undefined),
+    recoveringSince: isoOrNull(state === 'recovering' ? current?.since : undefined),
+    callsSince: current?.calls ?? 0,
+    failuresSince: current?.failures ?? 0,
     callersSince: state === 'failing' ? callers : 0,
     lastError: last && course ? lastErrorOf(last) : null,
   };
@@ -181,6 +198,7 @@ export class RecentCalls {
     private readonly circuits: CircuitsService,
   ) {}
 
+  /** State by the calls of the caller's projects. */
   within(caller: Reader): RecentCalls {
     return new RecentCalls(this.metrics.within(caller), this.knownTools, this.circuits);
   }
@@ -193,20 +211,23 @@ export class RecentCalls {
     ]);
     const failing = [...courses].filter(([, { state }]) => state === 'failing');
     const [firsts, lasts] = await Promise.all([
-      this.metrics.getFirstFailures(new Map(failing.map(([tool, { of }]) => [tool, new Date(of.since)]))),
+      this.metrics.getFirstFailures(
+        new Map(failing.map(([tool, { calls }]) => [tool, new Date(calls.since)])),
+      ),
       this.metrics.getLastFailures([...courses.keys()], new Date(now - dayMs)),
     ]);
     return (tool) => {
       const last = lasts.get(tool);
       const first = firsts.get(tool);
-      return viewOf(figures.get(tool), exact(courses.get(tool), first, last), last, first?.callers);
+      return viewOf(figures.get(tool), withExactStart(courses.get(tool), first, last), last, first?.callers);
     };
   }
 
   /** Courses of the last hour; of the last day for tools that failed during all of it. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
-    const long = [...courses].filter(([, { of }]) => of.since < now - hourMs + nowMs).map(([tool]) => tool);
+    const oldest = now - hourMs + nowMs;
+    const long = [...courses].filter(([, { calls }]) => calls.since < oldest).map(([tool]) => tool);
     return long.length === 0 ? courses : new Map([...courses, ...(await this.coursesOver(dayMs, now, long))]);
   }
 

@@ -9,7 +9,7 @@ import * as dto from './tool-health.dto.js';
 import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
-/** How the tools are doing. */
+/** Health reports of tools. */
 @ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolHealthController {

@@ -14,7 +14,7 @@ import {
   Texts,
 } from '../../web/rest/dto.js';
 
-/** How a tool is doing. */
+/** Grades of a tool's health. */
 const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
@@ -32,14 +32,14 @@ export class HealthReasonView {
   @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
   readonly rule!: (typeof healthRules)[number];
   @Example(0.85, 'Rates 0 to 1, latencies in milliseconds') readonly figure!: number;
-  @Example(0.95, "The tool's limit that the figure was held against") readonly threshold!: number;
+  @Example(0.95, "The tool's limit that the figure was compared with") readonly threshold!: number;
   @OptionalExample(3, "All other failures, if there are callers' errors") readonly toolFaults?: number;
   @OptionalExample(5, 'Not graded: inputs that the tool refused, cancelled calls, short deadlines')
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
-    'Since when it has this grade, or a worse one; a first grade counts from the first call that it is made of. ' +
-      'null: of a period other than the last hour, or of a tool that had no other grade than unknown',
+    'Start of this grade, or of a worse one before it; of a first grade, its first call. ' +
+      'null if the period is not the last hour, or if the tool never had a grade other than unknown',
   )
   readonly since!: string | null;
 }
@@ -63,9 +63,9 @@ export class ToolHealthView extends MaybeUnavailable {
   @Example(120, 'Milliseconds, at most 2 % off, as the other percentiles') readonly p50LatencyMs!: number;
   @Example(480) readonly p95LatencyMs!: number;
   @Example(900) readonly p99LatencyMs!: number;
-  @Example(1, 'Executions marked as having answered wrongly; they touch neither success rate nor grade')
+  @Example(1, 'Executions marked as wrong; they affect neither success rate nor grade')
   readonly semanticFailures!: number;
-  @Example(4, 'The same, and answers that report an error') readonly findings!: number;
+  @Example(4, 'Executions marked as wrong, and answers that report an error') readonly findings!: number;
   @Texts(['Success rate is 85.0% (target: ≥95.0%)']) readonly issues!: readonly string[];
   @Texts(['Investigate recent error patterns']) readonly recommendations!: readonly string[];
   @Many(HealthReasonView, 'Which rules decided the status') readonly why!: readonly HealthReasonView[];
@@ -83,7 +83,7 @@ export class LastErrorView {
 /** How a tool is doing now: its last five minutes. Callers' errors and test calls are not counted. */
 @ApiExtraModels(LastErrorView)
 export class ToolNowView {
-  @Example(41, 'Of the last five minutes') readonly calls!: number;
+  @Example(41, 'Calls of the last five minutes') readonly calls!: number;
   @Example(41) readonly failures!: number;
   @Example(1, '0 to 1, four decimals') readonly failureRate!: number;
   @Example(4, 'Answers that report an error, or were marked as wrong') readonly findings!: number;
@@ -91,12 +91,12 @@ export class ToolNowView {
   readonly p95LatencyMs!: number | null;
   @NullableText(
     checkedAtExample,
-    'First failure of an outage; null: it does not fail now, or no more than its grade says',
+    'First failure of a present outage; null without an outage, or if the tool fails no more than its grade tells',
   )
   readonly failingSince!: string | null;
   @NullableText(
     null,
-    'Last failure of its outage, to the minute if fewer calls fail still; null: it had none in the last hour, or still fails',
+    'Last failure of a past outage, to the minute if some calls still fail; null without an outage in the last hour, or while it lasts',
   )
   readonly recoveringSince!: string | null;
   @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;
@@ -115,11 +115,11 @@ export class ToolHealthNowView extends ToolHealthView {
 const everyBucket = (description: string): PropertyDecorator =>
   ApiProperty({ type: 'array', items: { type: 'integer' }, example: [4, 0, 7], description });
 
-/** The course of a tool's calls over the period, for a small chart. */
+/** A tool's calls and failures over the period, for a small chart. */
 export class ToolTrendView {
   @Example(120_000, 'Length of a bucket') readonly bucketMs!: number;
-  @everyBucket('Of each bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
-  @everyBucket('Errors and timeouts among them') readonly failures!: readonly number[];
+  @everyBucket('Calls per bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
+  @everyBucket('Errors and timeouts per bucket') readonly failures!: readonly number[];
 }
 
 /** Calls that were refused with one code. */
@@ -131,16 +131,19 @@ export class RefusalCountView {
 /** A tool's report among those of all. */
 @ApiExtraModels(ToolTrendView)
 export class ToolReportView extends ToolHealthNowView {
-  @NullableText(checkedAtExample, 'Of all projects; null: never, or asked for some') readonly lastUsed!:
-    string | null;
-  // `nullable` beside a reference would still ask for an object.
+  @NullableText(
+    checkedAtExample,
+    'Last call of any project; null if never called, or if projects were asked for',
+  )
+  readonly lastUsed!: string | null;
   @OrNull(ToolTrendView, 'null without calls') readonly trend!: ToolTrendView | null;
   @Example(0.95, "The tool's limit of a healthy success rate, 0 to 1") readonly minSuccessRate!: number;
-  @Example(2_000, "The tool's limit of a healthy mean, milliseconds") readonly maxAvgLatencyMs!: number;
+  @Example(2_000, "The tool's limit of a healthy mean latency, milliseconds")
+  readonly maxAvgLatencyMs!: number;
   @Many(
     RefusalCountView,
-    'Calls that were not run, of the last hour whatever the period, most frequent code first. ' +
-      'They are no executions; all replicas are counted',
+    'Refused calls of the last hour, whatever the period, at all replicas; most frequent code first. ' +
+      'They are no executions',
   )
   readonly refusals!: readonly RefusalCountView[];
 }
@@ -155,6 +158,7 @@ export class GradeChangeView {
 
 export class GradeChangePageView extends PageOf(GradeChangeView, { description: 'Newest first' }) {}
 
+/** The number of tools with each status. */
 export class StatusCountsView {
   @Example(10) readonly healthy!: number;
   @Example(2) readonly degraded!: number;
@@ -167,7 +171,7 @@ export class SystemHealthView {
   @ApiProperty({
     enum: healthStatuses,
     example: 'degraded',
-    description: 'The worst that is known of any tool',
+    description: 'The worst known status of a tool',
   })
   readonly status!: HealthStatus;
   @Many(ToolReportView, 'Registered and ever executed tools, by name')
@@ -238,12 +242,13 @@ export class ToolHealthInfoView {
   @NullableText('Search timed out after 5000ms') readonly lastError!: string | null;
 }
 
-const seenExample = '2026-01-23T10:30:00.000Z';
-
 export class ErrorPatternsQuery extends HealthPeriodQuery {
-  @OptionalMoment({ example: checkedAtExample, description: 'Included; wins over `periodHours`' })
+  @OptionalMoment({
+    example: checkedAtExample,
+    description: 'Inclusive; takes precedence over `periodHours`',
+  })
   readonly since?: Date;
-  @OptionalMoment({ example: checkedAtExample, description: 'Included; now when absent' })
+  @OptionalMoment({ example: checkedAtExample, description: 'Inclusive. Default: now' })
   readonly until?: Date;
   @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Patterns by message to show' })
   readonly limit!: number;
@@ -257,12 +262,12 @@ export class ErrorPatternView {
 /** Failures of one type whose messages differ only in numbers, ids, paths, URLs and quotes. */
 export class MessagePatternView {
   @Example('timeout') readonly errorType!: string;
-  @Example('Search timed out after <n>ms', 'Empty: they say nothing') readonly message!: string;
+  @Example('Search timed out after <n>ms', 'Empty if the failures have no message') readonly message!: string;
   @Example(4) readonly count!: number;
-  @Example(seenExample, 'In the period') readonly firstSeen!: string;
-  @Example(seenExample) readonly lastSeen!: string;
-  @Example('Search timed out after 5000ms', 'The newest of them') readonly example!: string;
-  @ApiProperty({ format: 'uuid', description: 'The execution of which `example` is' })
+  @Example(checkedAtExample, 'First one in the period') readonly firstSeen!: string;
+  @Example(checkedAtExample) readonly lastSeen!: string;
+  @Example('Search timed out after 5000ms', 'Message of the newest failure') readonly example!: string;
+  @ApiProperty({ format: 'uuid', description: 'The execution with the message `example`' })
   readonly executionId!: string;
 }
 
@@ -270,8 +275,8 @@ export class ErrorPatternsView {
   @Example('log_summary') readonly toolName!: string;
   @Example(10) readonly totalErrors!: number;
   @Many(ErrorPatternView, 'Most frequent first') readonly patterns!: readonly ErrorPatternView[];
-  @Texts(['Search timed out after 5000ms'], 'Of the five newest failures')
+  @Texts(['Search timed out after 5000ms'], 'Messages of the five newest failures')
   readonly recentMessages!: readonly string[];
-  @Many(MessagePatternView, 'The same failures by what they say')
+  @Many(MessagePatternView, 'The same failures by message')
   readonly messages!: readonly MessagePatternView[];
 }

@@ -12,7 +12,7 @@ import { ToolHealthController } from './tool-health.controller.js';
 
 const lookEveryMs = 60_000;
 
-/** Grades tools. Every minute all are graded and their circuits are looked at, so that changes are emitted without requests. */
+/** Grades tools. All grades and circuits are updated each minute, so that changes are emitted without requests. */
 @Module({
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],
@@ -37,7 +37,7 @@ export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationSh
         if (replicas.keepsHouse) await health.updateGrades();
       },
       lookEveryMs,
-      // The database may be away for long: one line is enough.
+      // Logged once, because the database may be unavailable for long.
       (error, again) => again || logger.warn(error, 'the health of tools is not watched for now'),
     );
   }

@@ -31,8 +31,8 @@ import { RecentCalls } from './recent-calls.js';
 /** A caller's report of an execution that ran elsewhere. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
 
-/** Tools whose latencies are read, which is most of the work. */
-type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
+/** Tools whose latencies are read. Reading them is most of the work. */
+type LatencyScope = 'all' | 'none' | 'needs attention';
 
 type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
   readonly now: number;
@@ -43,16 +43,11 @@ const dayHours = 24;
 /** Default period of grades. Only changes of these grades are emitted and stored. */
 const gradedHours = 1;
 const slowMs = 5_000;
-const slowShown = 10;
-const outcomesRead = 100;
+const maxSlowShown = 10;
+const maxOutcomes = 100;
 /** Points of a trend: each covers whole minutes for any number of hours. */
 const trendPoints = 30;
-const notToolFaults: readonly (string | null | undefined)[] = [
-  'cancelled',
-  'interrupted',
-  'upstream_unavailable',
-  'capability_missing',
-];
+const noFaults = new Set<unknown>('cancelled interrupted upstream_unavailable capability_missing'.split(' '));
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
 interface KnownGrade {
@@ -64,7 +59,7 @@ interface KnownGrade {
 }
 
 /** Min duration of a new grade near its threshold, so that a tool at its threshold does not emit many changes. */
-const settledMs = 2 * minuteMs;
+const settleMs = 2 * minuteMs;
 
 /** A change of a tool's grade of the last hour, seen `at` (milliseconds since the epoch). */
 export interface HealthChange {
@@ -90,7 +85,8 @@ export class HealthEvents extends TypedEvents<HealthChange> {
 export class ToolHealthService {
   /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
   private readonly statuses = new Map<string, KnownGrade>();
-  private readonly whole?: ToolHealthService;
+  /** The service of all projects, if this one reads some only. */
+  private readonly ofAllProjects?: ToolHealthService;
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -102,33 +98,38 @@ export class ToolHealthService {
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
-  /** Reports with the figures of some projects. The status stays that of all calls. */
+  /** Reports with the figures of the caller's projects. The status stays that of all calls. */
   within(caller: Reader): ToolHealthService {
     if (!caller.projects) return this;
     const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
     const refused = { since: (moment: Date) => this.refused.since(moment, caller.projects) };
-    return Object.assign(Object.create(this) as ToolHealthService, { metrics, recent, refused, whole: this });
+    return Object.assign(Object.create(this) as ToolHealthService, {
+      metrics,
+      recent,
+      refused,
+      ofAllProjects: this,
+    });
   }
 
-  /** Rejects if the table cannot be read. The migrations create it. */
+  /** Checks that the table can be read. @throws the database's error */
   async ensureInitialized(): Promise<void> {
     await this.metrics.getRecentErrors(undefined, 1);
   }
 
-  /** Records an execution that ran elsewhere; the door records its own. It counts for the grade, not for the circuit. */
+  /** Records an execution that ran elsewhere. It counts for the grade, not for the circuit. */
   async recordExecution(execution: ExternalExecution): Promise<ToolMetric> {
     const { status = 'success', errorType } = execution;
-    const toolFault = status !== 'success' && !notToolFaults.includes(errorType);
+    const toolFault = status !== 'success' && !noFaults.has(errorType);
     const recordedAt = new Date(this.clock.now());
     const metadata = { ...execution.metadata, external: true };
     return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt, metadata }));
   }
 
-  /** Unknown tools are graded `unknown`, like tools without calls. */
+  /** The grade of a period. Unknown tools and tools without calls are graded `unknown`. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
-    await this.whole?.updateGrades();
+    await this.ofAllProjects?.updateGrades();
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
     const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
@@ -144,11 +145,11 @@ export class ToolHealthService {
     return { ...report, now: nowOf(tool) };
   }
 
-  /** Every tool that is registered or was ever executed, by name. */
+  /** Reports of all tools that are registered or were ever executed, by name. */
   async checkAllToolsHealth(periodHours = gradedHours): Promise<dto.SystemHealthView> {
     const bucketMs = (periodHours * hourMs) / trendPoints;
     const [{ now, tools, ...overall }, trends, nowOf, refused] = await Promise.all([
-      this.gradeAll(periodHours, 'of all'),
+      this.gradeAll(periodHours, 'all'),
       this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
       this.recent.at(this.clock.now()),
       this.refused.since(new Date(this.clock.now() - hourMs)),
@@ -161,7 +162,8 @@ export class ToolHealthService {
         now: nowOf(tool.name),
         lastUsed: tool.lastUsed?.toISOString() ?? null,
         trend: calls && failures ? { bucketMs, calls, failures } : null,
-        ...{ minSuccessRate: limits.successRateHealthy, maxAvgLatencyMs: limits.latencyHealthyMs },
+        minSuccessRate: limits.successRateHealthy,
+        maxAvgLatencyMs: limits.latencyHealthyMs,
         refusals: refused.get(tool.name) ?? [],
       };
     });
@@ -175,10 +177,10 @@ export class ToolHealthService {
 
   /** Grades all tools by the last hour and emits the changes. */
   async updateGrades(): Promise<void> {
-    await this.gradeAll(gradedHours, 'of none');
+    await this.gradeAll(gradedHours, 'none');
   }
 
-  /** Advice only: the circuits decide. Defaults are the tool's own, else 5 errors in 5 minutes. */
+  /** Advice only: the circuits decide. Default limits: the tool's own, else 5 errors in 5 minutes. */
   async shouldCircuitBreak(tool: string, errorThreshold?: number, windowMinutes?: number): Promise<boolean> {
     return (await this.circuits.advice(tool, { errorThreshold, windowMinutes })).shouldBreak;
   }
@@ -202,8 +204,8 @@ export class ToolHealthService {
   /** The summary of the period; the slow executions are those of all time. */
   async getDashboardSummary(periodHours = gradedHours): Promise<dto.DashboardView> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
-      this.gradeAll(periodHours, 'of what needs attention'),
-      this.metrics.getSlowExecutions(slowMs, slowShown, false),
+      this.gradeAll(periodHours, 'needs attention'),
+      this.metrics.getSlowExecutions(slowMs, maxSlowShown, false),
     ]);
     return {
       overallStatus: status,
@@ -221,7 +223,7 @@ export class ToolHealthService {
 
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<dto.HealthSummaryView> {
-    const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
+    const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'none');
     const summaries = tools.map(
       (tool) => [tool.name, { ...summaryOf(tool), ...this.availabilityOf(tool.name) }] as const,
     );
@@ -236,7 +238,7 @@ export class ToolHealthService {
     const report = await this.checkToolHealth(tool, dayHours);
     if (report.totalCalls === 0) return null;
     const { status } = await this.checkToolHealth(tool);
-    return infoOf(report, status, await this.metrics.getRecentOutcomes(tool, outcomesRead));
+    return infoOf(report, status, await this.metrics.getRecentOutcomes(tool, maxOutcomes));
   }
 
   /** @throws Problem `not_found` for a tool without calls in the last 24 hours */
@@ -251,10 +253,10 @@ export class ToolHealthService {
     this.knownTools.set(names.map((name) => ({ name })));
   }
 
-  /** Every tool that is registered or was ever executed, by name. */
-  private async gradeAll(periodHours: number, latency: WhoseLatency): Promise<GradedFleet> {
+  /** Grades of all tools that are registered or were ever executed, by name. */
+  private async gradeAll(periodHours: number, latency: LatencyScope): Promise<GradedFleet> {
     const now = this.clock.now();
-    await this.whole?.updateGrades();
+    await this.ofAllProjects?.updateGrades();
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
       this.figures(period(now, periodHours), latency),
@@ -265,7 +267,7 @@ export class ToolHealthService {
       const lastUsed = lastUses.get(name);
       const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
       const since = this.recordGrade(name, figures, graded, { hours: periodHours, now });
-      return { name, figures, lastUsed: this.whole ? undefined : lastUsed, grade: graded, since };
+      return { name, figures, lastUsed: this.ofAllProjects ? undefined : lastUsed, grade: graded, since };
     });
     const statuses = tools.map((tool) => tool.grade.status);
     return {
@@ -278,20 +280,20 @@ export class ToolHealthService {
   /** Figures by tool; those of one tool are from one snapshot. */
   private async figures(
     { since, until }: { readonly since: Date; readonly until: Date },
-    latency: WhoseLatency,
+    latency: LatencyScope,
   ): Promise<Map<string, FleetFigures>> {
-    const figures = await this.metrics.getFigures(since, until, { latency: latency === 'of all' });
-    if (latency !== 'of what needs attention') return figures;
+    const figures = await this.metrics.getFigures(since, until, { latency: latency === 'all' });
+    if (latency !== 'needs attention') return figures;
     const tools = [...figures.keys()].filter((tool) => needsAttention(this.gradeOf(tool, figures.get(tool))));
     if (tools.length === 0) return figures;
-    const shown = await this.metrics.getFigures(since, until, { latency: true, tools });
-    return new Map([...figures, ...shown]);
+    const withLatency = await this.metrics.getFigures(since, until, { latency: true, tools });
+    return new Map([...figures, ...withLatency]);
   }
 
   private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
     const own = grade(figures, this.knownTools.thresholdsOf(tool));
     const { status = 'unknown', next } = this.statuses.get(tool) ?? {};
-    return this.whole ? { ...own, status: next?.status ?? status } : own;
+    return this.ofAllProjects ? { ...own, status: next?.status ?? status } : own;
   }
 
   private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
@@ -312,7 +314,7 @@ export class ToolHealthService {
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
-    if (this.whole) return this.statuses.get(tool)?.since ?? null;
+    if (this.ofAllProjects) return this.statuses.get(tool)?.since ?? null;
     const { status, issues, why: reasons } = grade;
     const before: KnownGrade = this.statuses.get(tool) ?? { status: 'unknown', since: null };
     const { next, ...same } = before;
@@ -321,7 +323,7 @@ export class ToolHealthService {
       return before.since;
     }
     const seen = next?.status === status ? next.at : now;
-    if (before.since !== null && !isClear(grade) && now - seen < settledMs) {
+    if (before.since !== null && !isClear(grade) && now - seen < settleMs) {
       this.statuses.set(tool, { ...same, next: { status, at: seen } });
       return before.since;
     }
@@ -337,10 +339,7 @@ export class ToolHealthService {
   }
 }
 
-interface Period {
-  readonly since: Date;
-  readonly until: Date;
-}
+type Period = Readonly<Record<'since' | 'until', Date>>;
 
 const period = (now: number, hours: number): Period => ({
   since: new Date(now - hours * hourMs),

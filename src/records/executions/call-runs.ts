@@ -4,7 +4,7 @@ import type { ToolMetric } from './execution-record.js';
 
 const joinRuns = 'SELECT * FROM join_call_runs($1, $2, $3, $4)';
 
-/** Puts calls that named no trace and no run into the run of their investigation, thread or session: its id is their trace. */
+/** Adds calls without a trace and a run to the run of their investigation, thread or session, whose id is their trace. */
 export async function withRuns(client: pg.Client, metrics: readonly ToolMetric[]): Promise<ToolMetric[]> {
   const calls = metrics.filter(subjectOf);
   const traceIds = new Map<ToolMetric | undefined, string>();
@@ -25,7 +25,7 @@ export async function withRuns(client: pg.Client, metrics: readonly ToolMetric[]
   });
 }
 
-/** @returns undefined for a call that named its trace or run, or nothing that it belongs to */
+/** The group of a call; undefined if it named its trace or run, or belongs to no group. */
 function subjectOf({ metricId, traceId, runId, isTest, ...call }: ToolMetric): string | undefined {
   if (runId || isTest || traceId !== metricId.replaceAll('-', '')) return undefined;
   const { investigationId, sessionId, metadata } = call;

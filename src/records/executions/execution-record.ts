@@ -12,13 +12,13 @@ import { countedColumns, rollUp, rowProject } from './rollups/rollup.sql.js';
 export type ToolMetric = Omit<ExecutionView, 'inputPreview' | 'project'>;
 
 /**
- * The journal's record of an execution before its tool gets it; `startedAt` in milliseconds since the epoch. An absent
- * member is the column's null, 0 or false.
+ * The journal's record of an execution's start; `startedAt` is in milliseconds since the epoch. An absent member is stored
+ * as null, 0 or false.
  */
 export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &
   Partial<ToolMetric> & { readonly startedAt: number };
 
-/** An execution's input and answer, without what its tool knows to be secret. */
+/** The captured input and answer of an execution, without the tool's secrets. */
 export interface CapturedPayload {
   /** The input in one line. */
   readonly preview: string;
@@ -26,21 +26,21 @@ export interface CapturedPayload {
   readonly result?: unknown;
   /** The error of the outcome. */
   readonly error?: unknown;
-  /** Parts that were too large, or no JSON. */
+  /** Names of parts that were too large, or no JSON. */
   readonly omitted?: readonly string[];
-  /** A secret was taken out of the input: it is not what the tool was given. */
+  /** Present if a secret was removed from the input, which then differs from what the tool got. */
   readonly redacted?: true;
 }
 
-/** The journal's record of its end. */
+/** The journal's record of an execution's end. */
 export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
   readonly status: OutcomeStatus;
   readonly errorType?: ExecutedCall['errorType'];
-  /** Goes to a table of its own. */
+  /** Stored in the table execution_payloads. */
   readonly payload?: CapturedPayload;
 } & Partial<Pick<ToolMetric, 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;
 
-/** The gateway died while it ran. The result is unknown and not a fault of the tool. */
+/** The end of an execution whose process died. Its result is unknown, which is not the tool's fault. */
 const interrupted: ExecutionEnd = {
   status: 'error',
   executionTimeMs: 0,
@@ -48,7 +48,7 @@ const interrupted: ExecutionEnd = {
   errorMessage: 'The gateway ended before the call did',
 };
 
-/** The record of an execution as the journal has it; without an `end` it was interrupted. */
+/** The row of a journal's record. Without an `end`, the execution was interrupted. */
 export const metricOf = (
   metricId: string,
   { startedAt, ...start }: ExecutionStart,
@@ -65,7 +65,7 @@ export const metricOf = (
 
 const maxInteger = 2_147_483_647;
 
-/** A column's database type, its value where none is given, and the form in which a value is stored. */
+/** A column's database type, its default, and a function that converts a value for storage. */
 type Member<T> = readonly [type: string, absent: T, stored: (value: T) => Cell];
 const text = (absent = ''): Member<string> => ['text', absent, sanitisedText];
 const optionalText: Member<string | null> = ['text', null, (value) => value && sanitisedText(value)];
@@ -76,7 +76,7 @@ const count: Member<number> = [
 ];
 const flag: Member<boolean> = ['bool', false, (value) => value];
 
-/** Milliseconds since the epoch: written and read ten times as fast as an ISO text. */
+/** A time as milliseconds since the epoch, which are written and read ten times as fast as an ISO text. */
 function storableTime(date: Date): number {
   const ms = date.getTime();
   if (Number.isNaN(ms)) throw new RangeError('Invalid time value');
@@ -113,7 +113,7 @@ const absent = Object.fromEntries(
   memberNames.map((name) => [name, members[name][1]]),
 ) as unknown as ToolMetric;
 
-/** A successful execution of zero length now, except for what is given. */
+/** A new execution: successful, of zero length and now, unless `fields` has other values. */
 export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
   const { recordedAt = new Date(), metricId = newId(fields.recordedAt?.getTime()) } = fields;
   return { ...absent, ...fields, metricId, recordedAt };
@@ -124,12 +124,12 @@ function columnOf<Name extends keyof ToolMetric>(name: Name): Column<ToolMetric>
   return [type, (metric) => stored(metric[name])];
 }
 
-/** A metric that cannot be written down (metadata that is no JSON, an invalid date) throws. */
+/** Converts metrics to columns. Throws for one that cannot be stored: metadata that is no JSON, or an invalid date. */
 const metricColumns = new ColumnArrays<ToolMetric>(
   Object.fromEntries(memberNames.map((name) => [name, columnOf(name)])),
 );
 const { names } = metricColumns;
-/** The columns of a row, as the members of its view. */
+/** A select list that names the columns of a row like the members of its view. */
 export const executionColumns = `${memberNames.map((member, at) => `${names[at]} AS "${member}"`).join()}, ${rowProject} AS project`;
 const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
 const writer = names.length + 1;
@@ -140,8 +140,8 @@ const insertRows = `
     FROM (${metricColumns.select}) AS batch`;
 
 /**
- * One array a column, in the order of `metricColumns`, then the writer's slot, and the ids of what counts for other callers. A
- * row that is there already stays as it is and is counted no second time.
+ * Parameters: one array per column, in the order of `metricColumns`, the writer's slot, and the ids of executions that count
+ * for the caller `other`. A stored row stays as it is and is not counted again.
  */
 const insertMetrics = rollUp(
   `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${countedColumns}`,
@@ -149,21 +149,21 @@ const insertMetrics = rollUp(
   `$${writer + 1}`,
 );
 
-/** The writer slot of metrics that come without a journal; journals lease theirs from 1 on. */
+/** Writer slot of metrics that are stored without a journal. Journals lease slots from 1 on. */
 export const directSlot = 0;
-/** That of executions which ran elsewhere: circuits leave its cells out. */
+/** Writer slot of executions that ran elsewhere, which do not count for circuits. */
 export const externalSlot = -1;
 
-/** A metric that cannot even be sent. */
+/** A metric that cannot be converted for storage. */
 class UnstorableMetric extends Error {
   override readonly name = 'UnstorableMetric';
 }
 
 /**
- * Writes metrics in one statement; ids that are there already change nothing, so that a batch may be repeated.
- * @param writerSlot no two writers share one at the same time
- * @param callers remembers who called before
- * @throws UnstorableMetric, or what the database says; `isRowFault` tells whose fault it is
+ * Stores metrics in one statement. Stored ids are ignored, so that a batch may be repeated.
+ * @param writerSlot slot that no other writer uses at the same time
+ * @param callers callers that were counted before
+ * @throws UnstorableMetric, or the database's error; see `isRowFault`
  */
 export async function insertBatch(
   db: Queryable,
@@ -179,7 +179,7 @@ export async function insertBatch(
   await db.query(insertMetrics, [...parameters, writerSlot, others]);
 }
 
-/** Trying again would fail again: the values are to blame, not the database. */
+/** Whether the values of a row caused an error, so that a retry would fail again. */
 export function isRowFault(error: unknown): boolean {
   return error instanceof UnstorableMetric || isValueFault(error);
 }

@@ -15,9 +15,9 @@ import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
 /**
- * Records an execution: its start before the tool gets the call, its end before the caller is answered. A cached answer is
- * not an execution. Holds no state, because Nest makes an instance for each use. It awaits the handler, because operators
- * of rxjs would allocate 6 KB per call.
+ * Records the start of an execution before the tool gets the call, and its end before the caller gets the answer. A cached
+ * answer is not an execution. The interceptor has no state, because Nest makes an instance for each use. It awaits the
+ * handler, because operators of rxjs would allocate 6 KB per call.
  */
 @Injectable()
 export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome, ToolOutcome> {
@@ -47,25 +47,28 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     try {
       outcome = await lastValueFrom(next.handle());
     } catch (error) {
-      await this.failed(call, error);
+      await this.onError(call, error);
       throw error;
     }
-    await this.ended(call, endOfOutcome(call, outcome));
+    await this.finish(call, endOfOutcome(call, outcome));
     return of(outcome);
   }
 
-  /** Records a failure of the handler itself, which is a bug; drops the record of a late refusal. */
-  private async failed(call: ToolCall, error: unknown): Promise<void> {
+  /**
+   * Records an error of the handler. A call that asks its caller is suspended; the record of a late refusal is dropped; any
+   * other error is a bug.
+   */
+  private async onError(call: ToolCall, error: unknown): Promise<void> {
     const { asks, ticket } = call;
-    // A call that was refused in a later round may come again while its state is valid.
+    // A call that was refused in a later round may be repeated while its state is valid.
     if (error instanceof InputRequired || (error instanceof Refusal && asks?.round))
-      this.recorder.suspend(ticket.executionId, endOfSilence(call), maxAskedMs);
-    else if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
+      this.recorder.suspend(ticket.executionId, endWithoutAnswers(call), maxAskedMs);
+    else if (!(error instanceof Refusal)) await this.finish(call, { end: endOfBug(call, error) });
     else this.recorder.discard(call.ticket.executionId);
   }
 
-  /** Resolves when the end is in the journal. */
-  private ended(call: ToolCall, { end, errorCode, result }: Ended): Promise<unknown> {
+  /** Emits and records the end of an execution. Resolves when it is in the journal. */
+  private finish(call: ToolCall, { end, errorCode, result }: Ended): Promise<unknown> {
     this.events.emit(eventOf(call, end, errorCode, Date.now()));
     return this.recorder.finish(call.ticket.executionId, end, result);
   }
@@ -76,11 +79,12 @@ const maxText = 4_096;
 
 /** Max bytes of JSON of a captured input, and of a captured answer. */
 const maxCapturedBytes = 65_536;
+/** Max characters of the preview of an input. */
 const previewLength = 200;
 
-const usualProject = 'default';
+const defaultProject = 'default';
 /** Min wait in the queue that is recorded. */
-const unnoticedMs = 1;
+const minQueueMs = 1;
 
 /** The start of a call's record. @param startedAt milliseconds since the epoch */
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
@@ -91,11 +95,11 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     toolName: ticket.tool.definition.name,
     userId: context.userId,
     sessionId: context.sessionId,
-    // Usually the request's id is the execution's; the row then takes it from there.
+    // The request usually has the execution's id; then it is not stored twice.
     requestId: context.requestId === ticket.executionId ? undefined : context.requestId,
     investigationId: context.investigationId,
     runId: context.runId,
-    ...placeInTrace(ticket.executionId, context),
+    ...traceOf(ticket.executionId, context),
     parametersHash: sha256(input),
     inputSize: Buffer.byteLength(input),
     isTest: test,
@@ -103,7 +107,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     startedAt,
     metadata: {
       version: ticket.tool.definition.version,
-      projectId: context.projectId === usualProject ? undefined : context.projectId,
+      projectId: context.projectId === defaultProject ? undefined : context.projectId,
       keyId: call.principal.keyId,
       keyName: call.principal.token?.name,
       clientId: call.principal.token?.client,
@@ -119,17 +123,17 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
 const traceparentForm = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/;
 
 /** The trace of an execution: the caller's; else its own, if the call belongs to a run, thread, session or investigation; else none. */
-function placeInTrace(
+function traceOf(
   executionId: string,
   { traceparent, runId, threadId, sessionId, investigationId }: CallContext,
 ): Pick<ExecutionStart, 'traceId' | 'parentSpanId'> {
   const [, traceId, parentSpanId] = traceparentForm.exec(traceparent ?? '') ?? [];
   if (traceId !== undefined) return { traceId, parentSpanId };
-  const belongs = runId ?? threadId ?? sessionId ?? investigationId;
-  return belongs === undefined ? {} : { traceId: executionId.replaceAll('-', '') };
+  const group = runId ?? threadId ?? sessionId ?? investigationId;
+  return group === undefined ? {} : { traceId: executionId.replaceAll('-', '') };
 }
 
-/** The end of an execution, with its result if that is to be searched for semantic errors. */
+/** The end of an execution, with its result if it shall be searched for semantic errors. */
 export interface Ended {
   readonly end: ExecutionEnd;
   /** JSON-RPC code of the failure. */
@@ -137,9 +141,9 @@ export interface Ended {
   readonly result?: ResultToRead | undefined;
 }
 
-/** The end of a call's record, by its outcome. */
+/** The end of an execution by its outcome. */
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
-  const written = writtenOf(call, outcome);
+  const written = answerText(call, outcome);
   return {
     end: recordOf(call, outcome, written.bytes),
     errorCode: outcome.status === 'success' ? undefined : outcome.error.code,
@@ -162,7 +166,7 @@ function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): Exe
   };
 }
 
-/** The end of a call whose handler failed, which is a bug of the server and not the tool's fault. */
+/** The end of an execution whose handler threw: a bug of the server, not the tool's fault. */
 export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   return {
     status: 'error',
@@ -174,9 +178,11 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   };
 }
 
-/** The end of a call whose tool got no answers to its questions. */
-const endOfSilence = (call: ToolCall): ExecutionEnd => ({
-  ...{ status: 'timeout', errorType: 'timeout', errorMessage: unanswered },
+/** The end of a call whose questions the caller did not answer in time. */
+const endWithoutAnswers = (call: ToolCall): ExecutionEnd => ({
+  status: 'timeout',
+  errorType: 'timeout',
+  errorMessage: unanswered,
   executionTimeMs: call.ticket.elapsedMs(),
   metadata: notesOf(call, undefined),
 });
@@ -207,15 +213,15 @@ export function eventOf(
 }
 
 /**
- * The call's notes for the record. Undefined members are dropped by JSON, and so are usual values, because each member
- * costs the database as much as a column.
+ * The call's notes for the record. Default values become undefined, which JSON leaves out, because each member costs the
+ * database as much as a column.
  */
 function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined): Record<string, unknown> {
   const { attempts, queueMs = 0, stderrTail } = notes;
   return {
     ...notes,
     attempts: attempts === 1 ? undefined : attempts,
-    queueMs: queueMs < unnoticedMs ? undefined : queueMs,
+    queueMs: queueMs < minQueueMs ? undefined : queueMs,
     outputBytes: undefined,
     outputText: undefined,
     stderrTail: stderrTail?.slice(-maxText),
@@ -224,7 +230,7 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
 }
 
 /** The tool's answer as JSON, or the fallback that is sent in its place. */
-function writtenOf({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Written {
+function answerText({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Written {
   const isFallback = status !== 'success' && result !== undefined;
   if (isFallback || notes.outputBytes === undefined) return asJson(result);
   return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
@@ -241,6 +247,7 @@ function asJson(value: unknown): Written {
   return { bytes: Buffer.byteLength(text), text };
 }
 
+/** The result to search for semantic errors; undefined if the tool's setting or a failure excludes it. */
 function resultToRead(
   { ticket: { tool, executionId } }: ToolCall,
   { status }: ToolOutcome,
@@ -259,25 +266,28 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   const { tool, notes } = call.ticket;
   const { capture } = tool;
   if (!capture || (capture === 'failures' && outcome?.status === 'success')) return undefined;
-  const kept: Record<string, unknown> = {};
+  const stored: Record<string, unknown> = {};
   const omitted: string[] = [];
   /** Adds a value unless it is too large. @returns its JSON, or undefined if it was omitted */
-  const keep = (name: string, value: unknown, bytesAtLeast = 0): string | undefined => {
-    const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
-    if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) return void omitted.push(name);
-    kept[name] = tool.redact ? tool.redact(value) : value;
+  const keep = (name: string, value: unknown, minBytes = 0): string | undefined => {
+    const text = minBytes > maxCapturedBytes ? undefined : jsonOf(value);
+    if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) {
+      omitted.push(name);
+      return undefined;
+    }
+    stored[name] = tool.redact ? tool.redact(value) : value;
     return text;
   };
   const input = keep('input', call.input);
-  const line = input && jsonOf(kept['input']);
-  // A large result, whose size is known, is not written down to be measured.
+  const redactedInput = input && jsonOf(stored['input']);
+  // A result that is known to be too large is not serialised.
   if (outcome?.status === 'success') keep('result', outcome.result, notes.outputBytes);
   else keep('error', outcome?.error ?? null);
   return {
-    ...kept,
-    preview: line?.slice(0, previewLength) ?? '(not kept)',
+    ...stored,
+    preview: redactedInput?.slice(0, previewLength) ?? '(not kept)',
     ...(omitted.length > 0 && { omitted }),
-    ...(line !== input && { redacted: true }),
+    ...(redactedInput !== input && { redacted: true }),
   };
 }
 

@@ -12,21 +12,22 @@ export interface RecorderSettings {
   readonly maxBytes: number;
 }
 
-/** How the recorder keeps up. */
+/** State of the recorder and its journal. */
 export interface RecorderState extends JournalState {
-  /** No more can be promised: the journal is at its cap. */
+  /** Whether the journal is at its cap, so that no call is accepted. */
   readonly full: boolean;
 }
 
 const retryAfterMs = 1_000;
 const catchUpMs = 2_000;
-/** How long closing waits for executions in flight, then for the database. */
+/** Max wait at shutdown for running executions. */
 const settleMs = 1_000;
+/** Max wait at shutdown for the database, after that. */
 const closeMs = 5_000;
 
 /**
- * Promises each execution exactly one row: its start is in the journal before the tool gets it, its end before
- * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
+ * Guarantees exactly one row for each execution. Its start is in the journal before the tool gets the call, its end before the
+ * caller gets the answer. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
  */
 export class ExecutionRecorder {
   private closed: Promise<void> | undefined;
@@ -44,52 +45,52 @@ export class ExecutionRecorder {
     return { ...this.journal.state, full: this.isFull() };
   }
 
-  /** The same; where no record could be written just now it finds out whether one can be by now. */
+  /** The state, after a check whether a journal that could not be written accepts records again. */
   async stateNow(): Promise<RecorderState> {
     await this.journal.tryAgain();
     return this.state();
   }
 
-  /** Resolves when the rows of an earlier gateway's journal are in the database. */
+  /** Resolves when the records of an earlier process are in the database. */
   get replayed(): Promise<void> {
     return this.journal.replayed;
   }
 
-  /** @throws Refusal `recorder_full` if the record of one more call cannot be promised */
+  /** @throws Refusal `recorder_full` if the journal is full */
   assertRoom(): void {
     if (this.isFull()) throw this.full();
   }
 
-  /** @returns whether the start is in the journal; else `refuse` MUST follow */
+  /** Records a start. @returns whether it is in the journal; otherwise `refuse` MUST follow */
   begin(id: string, start: ExecutionStart): Promise<boolean> {
     this.inFlight.begin();
     return this.isFull() ? Promise.resolve(false) : this.journal.tryAppend({ id, start });
   }
 
-  /** The start could not be written. @throws Refusal `recorder_full` */
+  /** Refuses a call whose start could not be written. @throws Refusal `recorder_full` */
   refuse(): never {
     this.inFlight.end();
     throw this.isFull() ? this.full() : unwritable();
   }
 
   /**
-   * Resolves when the end is in the journal; where that cannot be written it waits in memory and is tried again.
-   * @param result read by the drain before it writes the record
+   * Records an end. Resolves when it is in the journal, or waits in memory if the journal cannot be written now.
+   * @param result result that the drain searches for errors before it stores the record
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
-    const written = this.append(id, result && !this.isRead(result) ? unread(end) : end);
-    // Closing the journal waited for it until here.
+    const written = this.append(id, result && !this.queueResult(result) ? unread(end) : end);
+    // `close` may close the journal from now on.
     this.inFlight.end();
     return written;
   }
 
-  /** The caller is asked: the execution stays open, and ends as `end` says if it never goes on. */
+  /** Keeps an execution open while its caller is asked. It ends with `end` if it is not resumed in time. */
   suspend(id: string, end: ExecutionEnd, withinMs: number): void {
-    const late = (): void => {
+    const endLate = (): void => {
       this.waiting.delete(id);
       this.append(id, end).catch(() => undefined);
     };
-    this.waiting.set(id, setTimeout(late, withinMs).unref());
+    this.waiting.set(id, setTimeout(endLate, withinMs).unref());
     this.inFlight.end();
   }
 
@@ -97,7 +98,7 @@ export class ExecutionRecorder {
     return this.waiting.has(id);
   }
 
-  /** Goes on with an execution whose start is here. @returns false if it is not */
+  /** Resumes a suspended execution. @returns false if it is not suspended here */
   resume(id: string): boolean {
     clearTimeout(this.waiting.get(id));
     if (!this.waiting.delete(id)) return false;
@@ -105,26 +106,26 @@ export class ExecutionRecorder {
     return true;
   }
 
-  /** The call was refused after all: there is nothing to record. */
+  /** Removes the start of a call that was refused later. */
   discard(executionId: string): void {
     void this.journal.append({ id: executionId });
     this.inFlight.end();
   }
 
-  /** @throws Error why what has been recorded until now is not in the database; it stays in the journal */
+  /** Waits until all records so far are in the database. @throws Error with the reason if not; they stay in the journal */
   flush(): Promise<void> {
     return this.journal.flush();
   }
 
   /**
-   * Waits, before a read, until earlier calls are found; 2 s at most: records that cannot be written
-   * now do not hide those that are there.
+   * Waits before a read until earlier calls are stored, for at most 2 s: records that cannot be stored now must not hide the
+   * others.
    */
   async catchUp(): Promise<void> {
     await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }
 
-  /** Waits a moment for executions in flight and for the database; what is left then stays in the journal. */
+  /** Waits a moment for running executions and for the database. Other records stay in the journal. */
   close(): Promise<void> {
     this.closed ??= this.closeNow();
     return this.closed;
@@ -139,7 +140,7 @@ export class ExecutionRecorder {
     await this.journal.close(closeMs);
   }
 
-  /** A tool's note may be no JSON: the row is worth more than the note. */
+  /** Appends an end. Metadata of a tool that is no JSON is replaced, so that the record is not lost. */
   private append(id: string, end: ExecutionEnd): Promise<boolean> {
     try {
       return this.journal.append({ id, end });
@@ -148,8 +149,8 @@ export class ExecutionRecorder {
     }
   }
 
-  /** @returns false when results come faster than they are read */
-  private isRead(result: ResultToRead): boolean {
+  /** Queues a result for the search for errors. @returns false if too many wait already */
+  private queueResult(result: ResultToRead): boolean {
     const { length } = result.text;
     if (!this.backlog.take(length)) return false;
     this.journal.tellDrain(result);
@@ -172,7 +173,9 @@ export class ExecutionRecorder {
 }
 
 const stoppedMeanwhile: ExecutionEnd = {
-  ...{ status: 'error', executionTimeMs: 0, errorType: 'interrupted' },
+  status: 'error',
+  executionTimeMs: 0,
+  errorType: 'interrupted',
   errorMessage: 'The server stopped before the tool got an answer to its question',
 };
 
@@ -189,10 +192,10 @@ const unread = (end: ExecutionEnd): ExecutionEnd => ({
 
 /** Time that a record may wait for the database before a warning, in milliseconds. */
 const maxWaitMs = 30_000;
-/** How long a failure counts that may be over, or hits what is synced later alone. */
+/** Time for which the last failed write degrades the health. */
 const failureCountsMs = 30_000;
 
-/** Reasons of a database that answers and stores nothing. */
+/** Reasons why a database answers but stores nothing, by SQLSTATE. */
 const refusals: Readonly<Record<string, string>> = {
   '25006': 'it is read-only',
   '53100': 'its disk is full',

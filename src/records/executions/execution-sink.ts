@@ -21,7 +21,7 @@ export interface ExecutionSinkSettings extends SinkSettings {
   readonly resultBacklog: SharedArrayBuffer;
 }
 
-/** 'journal\0' in ASCII: no other program's advisory locks have this class by chance. */
+/** 'jour' in ASCII, to avoid collisions with advisory locks of other programs. */
 const slotClass = 0x6a6f7572;
 const slots = 256;
 const leaseSlot = `
@@ -44,7 +44,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     this.results = new ResultReader(settings.resultBacklog);
   }
 
-  /** The recorder sends results alone. */
+  /** Receives a result: the recorder sends no other messages. */
   receive(message: unknown): void {
     this.results.read(message as ResultToRead);
   }
@@ -59,7 +59,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     return isRowFault(error);
   }
 
-  /** The recorder alone appends to this journal, so that its entries are executions. */
+  /** The row of a record. All records are executions, because only the recorder appends to this journal. */
   protected rowOf({ id, start, end }: JournalRecord): ToolMetric {
     return metricOf(id, start as ExecutionStart, end as ExecutionEnd | undefined);
   }
@@ -70,7 +70,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
 
   protected async write(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
-    // First: a row that shows up has its payload.
+    // Payloads first, so that a visible execution has its payload.
     await insertPayloads(client, records);
     await insertBatch(this.prepared(client), await withRuns(client, metrics), this.slot, this.callers);
     const found = metrics.filter((row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError));
@@ -78,7 +78,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     if (names.length > 0) tellOwner<SinkNews>({ event: 'counted', names });
   }
 
-  /** Leases a slot that no other drain of this database has: side by side they never wait for each other's rollup rows. */
+  /** Leases a slot that no other drain of this database has, so that drains do not wait for each other's rollup rows. */
   protected override async connected(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ slot: number }>(leaseSlot, [slotClass, slots]);
     const [row] = rows;
@@ -87,12 +87,12 @@ export class ExecutionSink extends TableSink<ToolMetric> {
   }
 }
 
-/** Payloads that are there already change nothing, so that a batch may be repeated. */
+/** Stores payloads. Stored ones are ignored, so that a batch may be repeated. */
 async function insertPayloads(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
   const rows = records.flatMap(({ id, start, end = {} }) => {
     const { payload: { preview, ...payload } = {} } = end as Partial<ExecutionEnd>;
     const { startedAt } = start as ExecutionStart;
-    // JSON's own escapes: no text of a payload is refused.
+    // Stored with JSON's escapes, so that PostgreSQL accepts all texts.
     return preview === undefined ? [] : [[id, startedAt, sanitisedText(preview), JSON.stringify(payload)]];
   });
   if (rows.length === 0) return;

@@ -10,7 +10,7 @@ import { TableRetention } from '../journal/journalled-table.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 
-/** Executions go to their day even if no new days are made for a week. */
+/** Number of days that are created in advance, in case the creation fails for a week. */
 const daysAhead = 7;
 const strayRowsName = 'toolkeeper_metrics_default_partition_rows';
 export const strayRows = gauge(
@@ -19,8 +19,8 @@ export const strayRows = gauge(
 );
 
 /**
- * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and makes the days to
- * come. Days are dropped as a whole, because deleting rows is slow.
+ * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and creates the coming days.
+ * Days are dropped as a whole, because deleting rows is slow.
  */
 @Injectable()
 export class MetricsRetention extends TableRetention {

@@ -27,12 +27,13 @@ const maxMs = 2_147_483_647;
 /** A name or an id, as a filter. */
 const Id = (example: string, description?: string): PropertyDecorator =>
   OptionalText(256, { example, ...(description !== undefined && { description }) });
-const OfTool = (): PropertyDecorator => Id('log_summary', 'Of all tools when absent');
+/** The name of a tool, as a filter. */
+const OfTool = (): PropertyDecorator => Id('log_summary', 'Default: all tools');
 
 export class PeriodQuery extends ProjectQuery {
-  @OptionalMoment({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
+  @OptionalMoment({ example: dayBefore, description: 'Inclusive. Default: 24 hours before `until`' })
   readonly since?: Date;
-  @OptionalMoment({ example: now, description: 'Included; now when absent' }) readonly until?: Date;
+  @OptionalMoment({ example: now, description: 'Inclusive. Default: now' }) readonly until?: Date;
 }
 
 export class ErrorsQuery extends ProjectQuery {
@@ -41,14 +42,14 @@ export class ErrorsQuery extends ProjectQuery {
 }
 
 export class SlowQuery extends ProjectQuery {
-  @OptionalInt(0, maxMs, { example: 5_000, default: 5_000, description: 'Milliseconds, included' })
+  @OptionalInt(0, maxMs, { example: 5_000, default: 5_000, description: 'Milliseconds, inclusive' })
   readonly thresholdMs!: number;
   @Limit(20) readonly limit!: number;
 }
 
 export class ExecutionsQuery extends ProjectQuery {
   @OfTool() readonly tool?: string;
-  @OptionalOneOf(executionKinds, { example: 'resource', description: 'Of all kinds when absent' })
+  @OptionalOneOf(executionKinds, { example: 'resource', description: 'Default: all kinds' })
   readonly kind?: string;
   @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
   @Id('tool_error', 'Failures of this type') readonly errorType?: string;
@@ -57,11 +58,11 @@ export class ExecutionsQuery extends ProjectQuery {
   @Id('user-123') readonly userId?: string;
   @Id('sess-456') readonly sessionId?: string;
   @Id('req-789') readonly requestId?: string;
-  @OptionalMoment({ example: dayBefore, description: 'Included' }) readonly since?: Date;
-  @OptionalMoment({ example: now, description: 'Included' }) readonly until?: Date;
-  @OptionalInt(0, maxMs, { example: 5_000, description: 'Took at least so many milliseconds' })
+  @OptionalMoment({ example: dayBefore, description: 'Inclusive' }) readonly since?: Date;
+  @OptionalMoment({ example: now, description: 'Inclusive' }) readonly until?: Date;
+  @OptionalInt(0, maxMs, { example: 5_000, description: 'Min duration in milliseconds' })
   readonly slowMs?: number;
-  @OptionalFlag({ example: true, description: 'Its answer reports an error, or it is marked as wrong' })
+  @OptionalFlag({ example: true, description: 'Whether the answer reports an error or was marked as wrong' })
   readonly finding?: boolean;
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
@@ -69,7 +70,7 @@ export class ExecutionsQuery extends ProjectQuery {
 
 export class DuplicatesQuery extends PeriodQuery {
   @OfTool() readonly tool?: string;
-  @Id('inv-1', 'Of all investigations, and outside of them, when absent') readonly investigationId?: string;
+  @Id('inv-1', 'Default: calls inside and outside of all investigations') readonly investigationId?: string;
   @Limit(100) readonly limit!: number;
 }
 
@@ -81,7 +82,7 @@ export class CleanupQuery {
   @OptionalInt(0, 36_500, {
     example: 30,
     default: 30,
-    description: 'Days (UTC) that ended so many days ago are deleted; 0: all but today',
+    description: 'Age in days from which whole days (UTC) are deleted; 0: all but today',
   })
   readonly olderThanDays!: number;
 }
@@ -100,13 +101,13 @@ export class ExecutionView {
 
   @NullableText(
     '7bba9f33312b3dbb8b2c2c62bb7abe2d',
-    'Of which it is a span: the trace of `traceparent`, else one of its own',
+    'The trace that contains this execution: that of `traceparent`, else its own',
   )
   traceId!: string | null;
 
   @NullableText('086e83747d0e381e', "The caller's span") parentSpanId!: string | null;
 
-  /** Any other word counts in totals only. */
+  /** A row with another status counts in totals only. */
   @Example('error', 'success, error or timeout') status!: string;
 
   @Example(150, 'Milliseconds') executionTimeMs!: number;
@@ -129,21 +130,18 @@ export class ExecutionView {
     description:
       'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
       'end of stderr, version, revision, run, labels, ' +
-      'the error that its result tells of (`semanticError`), who marked it as wrong and when (`marked`)',
+      'the error that its result reports (`semanticError`), who marked it as wrong and when (`marked`)',
   })
   metadata!: Readonly<Record<string, unknown>>;
 
-  @Example(false, 'A test call: it counts in no statistic') isTest!: boolean;
+  @Example(false, 'A test call: statistics do not count it') isTest!: boolean;
 
-  @Example(
-    'tool',
-    "Of a tool, or an MCP server's resource, prompt or completion, which count in no statistic",
-  )
+  @Example('tool', "A tool, or an MCP server's resource, prompt or completion, which statistics do not count")
   kind!: string;
 
   @Example(true, "The failure is the tool's own and feeds its circuit") toolFault!: boolean;
 
-  @NullableText(null, 'Why its answer was wrong although it came to its end; null where nobody said so')
+  @NullableText(null, 'Why the answer of a successful execution was wrong; null if nobody marked it')
   semanticFailure!: string | null;
 
   /** To the millisecond. */
@@ -151,7 +149,7 @@ export class ExecutionView {
 
   @OptionalExample(
     '{"path":"/var/log/syslog"}',
-    'Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters',
+    'Input in one line of at most 200 characters, if the tool captures it and the caller has the scope `tools:admin`',
   )
   inputPreview?: string;
 }
@@ -178,24 +176,25 @@ export class ToolStatsView {
   @OptionalExample(120, 'Milliseconds; percentiles are at most 2 % off') readonly p50TimeMs?: number;
   @OptionalExample(410) readonly p95TimeMs?: number;
   @OptionalExample(480) readonly p99TimeMs?: number;
-  @OptionalExample(1, 'Executions that were marked as wrong in what they answered')
+  @OptionalExample(1, 'Executions whose answer was marked as wrong')
   readonly semanticFailureCount?: number;
-  @OptionalExample(4, 'The same, and answers that report an error') readonly findingCount?: number;
+  @OptionalExample(4, 'Executions marked as wrong, and answers that report an error')
+  readonly findingCount?: number;
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: { type: 'integer' },
     example: { tool_error: 3, timeout: 2 },
-    description: 'What was no success, by type, most frequent first',
+    description: 'Failures by type, most frequent first',
   })
   readonly errorTypes?: Readonly<Record<string, number>>;
 }
 
 export class DuplicatesView {
   @Example('log_summary') readonly toolName!: string;
-  @NullableText('inv-1', 'null: outside of any investigation') readonly investigationId!: string | null;
+  @NullableText('inv-1', 'null: calls outside of investigations') readonly investigationId!: string | null;
   @Example(10) readonly calls!: number;
   @Example(7, 'Different inputs') readonly distinctCalls!: number;
-  @Example(3, 'Calls whose input had been there') readonly duplicateCalls!: number;
+  @Example(3, 'Calls whose input had been sent before') readonly duplicateCalls!: number;
   @Example(0.3, '0 to 1') readonly duplicateShare!: number;
 }
 
@@ -212,11 +211,12 @@ export class CleanupView {
 }
 
 export class SeriesQuery extends PeriodQuery {
-  @OptionalText(256, { example: 'log_summary', description: 'Of all tools together when absent' })
+  @OptionalText(256, { example: 'log_summary', description: 'Default: all tools together' })
   readonly tool?: string;
   @OptionalInt(60_000, 31_536_000_000, {
     example: 3_600_000,
-    description: 'Length of a point, whole minutes; absent: such that there are at most 120, or days',
+    description:
+      'Length of a bucket, whole minutes. Default: the smallest with at most 120 buckets, else a day',
   })
   readonly bucketMs?: number;
 }
@@ -235,12 +235,12 @@ export class SeriesFiguresView {
 }
 
 export class SeriesPointView extends SeriesFiguresView {
-  @Example('2026-01-23T10:00:00.000Z', 'Its start') readonly at!: string;
+  @Example('2026-01-23T10:00:00.000Z', 'Start of the bucket') readonly at!: string;
 }
 
 export class SeriesView {
   @Example(3_600_000) readonly bucketMs!: number;
-  @ApiProperty({ type: SeriesFiguresView, description: 'Of all points together' })
+  @ApiProperty({ type: SeriesFiguresView, description: 'Figures of all buckets together' })
   readonly total!: SeriesFiguresView;
   @Many(SeriesPointView, 'Oldest first, without gaps; the first and the last one are whole buckets')
   readonly data!: SeriesPointView[];
@@ -254,31 +254,36 @@ export class CallersQuery extends PeriodQuery {
     example: 'caller',
     default: 'caller',
     description:
-      "`caller`: the user's id of the call. Investigations and revisions: of one tool, over at most 24 hours; else whole hours",
+      '`caller`: by user id. `investigation` and `revision` need a tool and a period of at most 24 hours; the others count whole hours',
   })
   readonly by!: (typeof callerKinds)[number];
   @Limit(100) readonly limit!: number;
 }
 
 export class CallersView {
-  @NullableText('alice', '`other`: callers beyond the first 200 of a tool and hour; null: without it')
+  @NullableText(
+    'alice',
+    '`other`: callers beyond the first 200 of a tool and hour; null: calls without such a name',
+  )
   readonly name!: string | null;
-  @NullableText('support', 'Of an investigation; null by the others') readonly project!: string | null;
+  @NullableText('support', 'Project of an investigation, else null') readonly project!: string | null;
   @Example(41) readonly calls!: number;
-  @Example(40, 'Errors and timeouts among the calls') readonly failures!: number;
-  @NullableNumber(7, 'Calls that were not run; null by investigation and revision')
+  @Example(40, 'Errors and timeouts') readonly failures!: number;
+  @NullableNumber(7, 'Calls that were not run; null for investigations and revisions')
   readonly refusals!: number | null;
 }
 
 export class CallersPageView extends PageOf(CallersView, { description: 'Most failures first' }) {}
 
+/** The captured input and answer of an execution. */
 export class PayloadView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;
   @OptionalExample({ text: 'to be or not to be' }, 'Any JSON value') readonly input?: unknown;
-  @OptionalExample({ words: 6 }, 'Of a success; any JSON value') readonly result?: unknown;
-  @ApiPropertyOptional({ description: 'Of a failure: code, type, message and data, as in the outcome' })
+  @OptionalExample({ words: 6 }, 'Result of a success; any JSON value') readonly result?: unknown;
+  @ApiPropertyOptional({ description: 'Error of a failure: code, type, message and data, as in the outcome' })
   readonly error?: unknown;
-  @Texts([], 'Parts of more than 64 KiB, which are not stored') readonly omitted!: readonly string[];
-  @Example(false, "A value of the tool's `env` was taken out of the input") readonly redacted!: boolean;
+  @Texts([], 'Names of the parts that are over 64 KiB and were not stored')
+  readonly omitted!: readonly string[];
+  @Example(false, "A value of the tool's `env` was removed from the input") readonly redacted!: boolean;
   @Moment('2099-01-01T00:00:00.000Z') readonly keptUntil!: string;
 }

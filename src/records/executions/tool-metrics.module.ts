@@ -64,7 +64,7 @@ const recorderMetrics = [
   ),
 ];
 
-/** @throws StartError if another gateway has the journal */
+/** Opens the journal and its recorder. @throws StartError if another process has the journal */
 async function openRecorder(
   db: DataSource,
   config: AppConfig,
@@ -90,7 +90,7 @@ async function openRecorder(
   }
 }
 
-/** Records every execution and answers for it. */
+/** Records executions and serves their figures. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([])],
@@ -125,7 +125,7 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     barrier: FleetBarrier,
   ) {
     barrier.addJournal(recorder);
-    // Down while calls are refused because their records cannot be promised.
+    // Down while calls are refused because the journal takes no records.
     contributors.addHealth('recorder', async () => {
       const state = await recorder.stateNow();
       const { depth, oldestMs, bytes, damagedLines } = state;

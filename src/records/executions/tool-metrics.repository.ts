@@ -56,7 +56,7 @@ export interface FailureGroup {
   /** Up to five, the newest first; `at` in seconds. */
   readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
 }
-/** A failure of a tool, the newest one. */
+/** The newest failure of a tool. */
 export interface LastFailure {
   readonly at: Date;
   readonly executionId: string;
@@ -75,8 +75,9 @@ export interface FirstFailure {
   readonly callers: number;
 }
 
-type Marked = Readonly<{ project: string; tool: string; isNew: boolean }>;
+type MarkedExecution = Readonly<{ project: string; tool: string; isNew: boolean }>;
 
+/** Name of the counter of executions that were marked as wrong. */
 export const findingsName = 'toolkeeper_semantic_findings_total';
 
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
@@ -84,13 +85,13 @@ export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'record
 /** Executions longer than this may be missing from a window that they end in. */
 const maxExecutionTime = '10 minutes';
 
-/** Between the making of an execution's id and its start; generous. */
+/** Max time from the making of an execution's id to its start; generous. */
 const maxAdmissionMs = 60_000;
 
-/** The durable records of executions. Bounds in time are inclusive; lists begin with the newest. */
+/** The stored executions. Time bounds are inclusive; lists are newest first. */
 @Injectable()
 export class ToolMetricsRepository {
-  /** Absent: all. */
+  /** Projects to which reads are limited. Undefined: all. */
   readonly projects?: readonly string[];
 
   constructor(
@@ -98,18 +99,18 @@ export class ToolMetricsRepository {
     @InjectMetric(findingsName) private readonly findings?: Counter,
   ) {}
 
-  /** The records of some projects. Their figures are counted from rows, of a day at most. */
+  /** A repository that reads the caller's projects only. It counts figures from rows, so of a day at most. */
   within({ projects }: Reader): ToolMetricsRepository {
     return projects ? Object.assign(new ToolMetricsRepository(this.db, this.findings), { projects }) : this;
   }
 
-  /** A metric whose id is there already changes nothing. */
+  /** Stores an execution, unless its id is stored already. */
   async record(metric: ToolMetric): Promise<ToolMetric> {
     await insertBatch(this.db, [metric], metric.metadata['external'] === true ? externalSlot : directSlot);
     return metric;
   }
 
-  /** By default the last 24 hours; a period without calls has the short form. */
+  /** Figures of one tool, by default of the last 24 hours. A period without calls has the short form. */
   async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStatsView> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
@@ -120,27 +121,27 @@ export class ToolMetricsRepository {
   }
 
   /**
-   * Figures by tool name, of one snapshot; a tool without calls in the period is absent.
-   * @param of all tools unless some are named; with their latency, which is most of the work, if asked for
+   * Figures by tool name, from one snapshot. Tools without calls in the period are absent.
+   * @param wanted the tools, by default all; and whether their latency is read, which is most of the work
    */
-  async getFigures(since: Date, until: Date, of: CountsWanted): Promise<Map<string, FleetFigures>> {
+  async getFigures(since: Date, until: Date, wanted: CountsWanted): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
-    const byTool = Map.groupBy(await this.counts(since, until, of), ({ toolName }) => toolName);
+    const byTool = Map.groupBy(await this.counts(since, until, wanted), ({ toolName }) => toolName);
     const figures = [...byTool].map(
-      ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
+      ([tool, rows]) => [tool, { ...figuresOf(rows), ...(wanted.latency && latencyOf(rows)) }] as const,
     );
     return new Map(figures);
   }
 
-  /** The series of one tool, or of all together. */
+  /** The time series of one tool, or of all tools together. */
   async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
     return this.run<SeriesRow>(selectSeries({ ...range, projects: this.projects }, tool));
   }
 
   /**
-   * The course of tools' calls, by tool name; a tool without calls is absent.
-   * @param points the last one is not over
-   * @param tools all unless some are named
+   * Calls and failures per bucket, by tool name. Tools without calls are absent.
+   * @param points number of buckets; the last one is not over yet
+   * @param tools default: all
    */
   async getTrends(
     until: Date,
@@ -192,11 +193,11 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20, tests = true): Promise<ExecutionView[]> {
-    return this.selectOwn<ExecutionView>(sql.selectSlow, [thresholdMs, limit, tests]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, includeTests = true): Promise<ExecutionView[]> {
+    return this.selectOwn<ExecutionView>(sql.selectSlow, [thresholdMs, limit, includeTests]);
   }
 
-  /** The executions that the filter lets through, from the newest or after a position. */
+  /** Executions that match the filter, from the newest on or after a position. */
   async getExecutions(
     query: sql.ExecutionFilter & { readonly limit: number; readonly after?: sql.PagePosition },
   ): Promise<ExecutionView[]> {
@@ -218,14 +219,16 @@ export class ToolMetricsRepository {
 
   /**
    * Marks a successful execution as semantically failed, or removes the mark.
-   * @param reason short; null: none
-   * @returns its project; undefined if there is no such execution
+   * @param reason short text, or null
+   * @param by name of the caller
+   * @returns the execution's project; undefined if there is no such execution
    */
   async markSemanticFailure(id: string, reason: string | null, by?: string): Promise<string | undefined> {
     if (!isUuid(id)) return undefined;
-    const [text = null, name = null] = [reason, by].map((each) => each && sanitisedText(each));
-    const values = [id, ...recordedBetween(id), text, directSlot, name];
-    const [marked] = await this.selectOwn<Marked>(sql.markSemanticFailure, values);
+    const reasonText = reason === null ? null : sanitisedText(reason);
+    const name = by === undefined ? null : sanitisedText(by);
+    const values = [id, ...recordedBetween(id), reasonText, directSlot, name];
+    const [marked] = await this.selectOwn<MarkedExecution>(sql.markSemanticFailure, values);
     if (marked?.isNew) this.findings?.inc({ tool: marked.tool });
     return marked?.project;
   }
@@ -240,31 +243,28 @@ export class ToolMetricsRepository {
     return new MetricPartitions(this.db).dropBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
 
-  /**
-   * Executions that count for circuits and ended after `since`, oldest first; no test calls, no cancelled or interrupted
-   * ones.
-   */
+  /** Executions that ended after `since` and count for circuits (no test, cancelled or interrupted calls), oldest first. */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
     return this.select<FaultSample>(sql.selectFaultSamples(), [since, maxExecutionTime]);
   }
 
-  /** The newest executions of one tool. */
+  /** The newest executions of one tool that count for its circuit. */
   async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
     const newest = sql.selectFaultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4');
     return this.select<FaultSample>(newest, [since, maxExecutionTime, sanitisedText(tool), limit]);
   }
 
   /**
-   * Calls that count for circuits and the faults among them, at all replicas. Starts that failed do not count: a missing
-   * file is the trouble of one replica.
+   * Calls that count for circuits, and the faults among them, at all replicas. Failed starts do not count: they may concern
+   * one replica only, for example if a file is missing there.
    */
   async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
-    // Up to the end of this minute, whose cells are read instead of its executions.
+    // The end of this minute, so that cells are read instead of executions.
     const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
     const rows = await this.counts(since, until, { latency: false, tools: [tool], external: false });
     const counts = { calls: 0, faults: 0 };
     for (const { errorType, calls, callerErrors } of rows) {
-      if (uncounted.has(errorType)) continue;
+      if (inconclusiveErrors.has(errorType)) continue;
       const faults = errorType === '' ? 0 : calls - callerErrors;
       counts.calls += errorType === 'timeout' ? faults : calls;
       counts.faults += faults;
@@ -278,12 +278,12 @@ export class ToolMetricsRepository {
     return row?.failures ?? 0;
   }
 
-  /** All executions of a period that were no success, test calls excluded; the most frequent groups first. */
+  /** All failed executions of a period in groups, the most frequent first; test calls excluded. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
     return this.selectOwn<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
-  /** The newest failure of each of these tools, by name; callers' errors and test calls excluded. */
+  /** The newest failure of each tool, by tool name; callers' errors and test calls excluded. */
   async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, LastFailure>> {
     if (tools.length === 0) return new Map();
     const names = tools.map(sanitisedText);
@@ -292,7 +292,7 @@ export class ToolMetricsRepository {
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
-  /** The first failure of each tool in the minute in which it began to fail, by name. */
+  /** The first failure of each tool in the minute in which it began to fail, by tool name. */
   async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, FirstFailure>> {
     if (minutes.size === 0) return new Map();
     const tools = [...minutes.keys()].map(sanitisedText);
@@ -306,12 +306,11 @@ export class ToolMetricsRepository {
     return this.selectOwn<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
-  /** @param of all tools unless some are named */
-  private counts(since: Date, until: Date, of: CountsWanted): Promise<CountedRow[]> {
+  private counts(since: Date, until: Date, wanted: CountsWanted): Promise<CountedRow[]> {
     const { projects } = this;
     assertCountable(this, since, until);
     const parts = periodParts(since, until, projects && []);
-    return this.run<CountedRow>(selectCounts(parts, { ...of, projects }));
+    return this.run<CountedRow>(selectCounts(parts, { ...wanted, projects }));
   }
 
   private run<Row>({ text, values }: Statement): Promise<Row[]> {
@@ -337,14 +336,14 @@ export function assertCountable({ projects }: Reader, since: Date, until: Date):
 
 const maxSuccessesAfter = 1_000;
 
-/** Errors that say nothing of the tool, or of one replica alone. */
-const uncounted: ReadonlySet<string> = new Set(
+/** Errors that say nothing about the tool, or concern one replica only. */
+const inconclusiveErrors: ReadonlySet<string> = new Set(
   'interrupted cancelled internal_error upstream_unavailable spawn_failed capability_missing'.split(' '),
 );
 
 /** Our own ids contain the time, which selects the partition; foreign ids are searched in all partitions. */
 function recordedBetween(id: string): [Date | string, Date | string] {
-  const made = timeOfId(id);
-  if (made === undefined) return ['-infinity', 'infinity'];
-  return [new Date(made - maxAdmissionMs), new Date(made + maxAdmissionMs)];
+  const madeAt = timeOfId(id);
+  if (madeAt === undefined) return ['-infinity', 'infinity'];
+  return [new Date(madeAt - maxAdmissionMs), new Date(madeAt + maxAdmissionMs)];
 }

@@ -15,10 +15,11 @@ import { RefusedCallers } from './rollups/refused-callers.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
 
-const portion = 5_000;
-const deletePortion = `
+/** Max payloads that one statement deletes. */
+const batchSize = 5_000;
+const deleteBatch = `
   DELETE FROM execution_payloads
-  WHERE metric_id IN (SELECT metric_id FROM execution_payloads WHERE recorded_at <= $1 LIMIT ${portion})`;
+  WHERE metric_id IN (SELECT metric_id FROM execution_payloads WHERE recorded_at <= $1 LIMIT ${batchSize})`;
 const selectPayload = `
   SELECT payload, recorded_at AS "recordedAt" FROM execution_payloads WHERE metric_id = $1 AND recorded_at > $2`;
 const selectPreviews = `
@@ -75,14 +76,14 @@ export class ToolMetricsService {
     return { data: await this.withPreviews(data, caller), nextCursor };
   }
 
-  /** @throws Problem `not_found` */
+  /** The captured input and answer of an execution. @throws Problem `not_found` */
   async payload(id: string, caller: Reader): Promise<dto.PayloadView> {
     const { metricId, toolName } = await this.execution(id, caller);
     const payload = await this.findPayload(metricId);
     if (payload) return payload;
     throw new Problem(
       'not_found',
-      `No input and result of execution ${id} are stored: ${toolName} did not capture them (its \`capture\`), or their time is over (CAPTURE_TTL_HOURS)`,
+      `No input and result of execution ${id} are stored: ${toolName} did not capture them (its \`capture\`), or their retention has ended (CAPTURE_TTL_HOURS)`,
     );
   }
 
@@ -127,22 +128,25 @@ export class ToolMetricsService {
 
   /** Calls, failures and refusals by caller, by default of the last 24 hours. @throws Problem `invalid_request` */
   async callers(query: dto.CallersQuery, caller: Reader): Promise<Page<dto.CallersView>> {
-    const { since, until = new Date(), ...of } = query;
+    const { since, until = new Date(), ...filter } = query;
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
-    assertReadable(of, until.getTime() - range.since.getTime());
+    assertReadable(filter, until.getTime() - range.since.getTime());
     await this.refused.flush();
-    return { data: await this.repository.within(caller).getCallers({ ...of, ...range }), nextCursor: null };
+    return {
+      data: await this.repository.within(caller).getCallers({ ...filter, ...range }),
+      nextCursor: null,
+    };
   }
 
   /** Duplicate calls, by default of the last 24 hours. */
   async duplicates(
-    { since, until = new Date(), ...of }: dto.DuplicatesQuery,
+    { since, until = new Date(), ...filter }: dto.DuplicatesQuery,
     caller: Reader,
   ): Promise<Page<dto.DuplicatesView>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
-    const data = await this.repository.within(caller).getDuplicates({ ...of, ...range });
+    const data = await this.repository.within(caller).getDuplicates({ ...filter, ...range });
     return { data, nextCursor: null };
   }
 
@@ -154,11 +158,11 @@ export class ToolMetricsService {
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
   }
 
-  /** Deletes expired payloads in portions, so that no statement takes long. */
+  /** Deletes expired payloads in batches, so that no statement takes long. */
   async deleteOldPayloads(): Promise<void> {
     const oldest = this.oldestPayload();
-    for (let deleted = portion; deleted === portion;) {
-      [, deleted] = await this.db.query<[unknown, number]>(deletePortion, [oldest]);
+    for (let deleted = batchSize; deleted === batchSize;) {
+      [, deleted] = await this.db.query<[unknown, number]>(deleteBatch, [oldest]);
     }
   }
 
@@ -173,8 +177,8 @@ export class ToolMetricsService {
     if (!caller.scopes.has('tools:admin')) return caller.projects ? rows.map(withoutStderr) : [...rows];
     if (rows.length === 0) return [];
     const values = [rows.map(({ metricId }) => metricId), this.oldestPayload()];
-    const found = await this.db.query<{ id: string; preview: string }[]>(selectPreviews, values);
-    const previews = new Map(found.map(({ id, preview }) => [id, preview]));
+    const stored = await this.db.query<{ id: string; preview: string }[]>(selectPreviews, values);
+    const previews = new Map(stored.map(({ id, preview }) => [id, preview]));
     return rows.map((row) => {
       const inputPreview = previews.get(row.metricId);
       return inputPreview === undefined ? row : { ...row, inputPreview };

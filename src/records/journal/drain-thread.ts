@@ -6,15 +6,15 @@ import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } fro
 import { sqlStateOf } from '../../base/database/transient-error.js';
 import { answerCalls, tellOwner, WorkerCalls } from '../../base/common/worker-calls.js';
 
-/** The settings that a drain is started with. */
+/** Settings with which a drain is started. */
 export interface DrainOrders extends DrainSettings {
-  /** Pause between two looks at the journal when there was nothing more to do, in milliseconds. */
+  /** Pause between two reads of the journal if there was nothing to do, in milliseconds. */
   readonly intervalMs: number;
 }
 
 /**
- * `flush`: look now, and answer when all that is in the journal by now is committed. `finish`: the same for a journal
- * whose writer has closed, and end.
+ * `flush`: read the journal now, and answer when all its present records are committed. `finish`: the same for a journal whose
+ * writer has closed; the drain then ends.
  */
 export type DrainRequest = 'flush' | 'finish';
 
@@ -24,7 +24,7 @@ interface Asked extends PromiseWithResolvers<void> {
 
 const retry = { firstMs: 100, maxMs: 5_000 };
 
-/** Drains the journal for as long as it lasts, backing off while the database is away. */
+/** Drains the journal until it is finished, and backs off while the database is unavailable. */
 export class DrainLoop {
   private readonly drain: JournalDrain;
   private asked: Asked[] = [];
@@ -39,7 +39,7 @@ export class DrainLoop {
     this.drain = new JournalDrain(orders, sink, tell);
   }
 
-  /** @throws Error why not all is committed */
+  /** Handles a request. @throws Error with the reason if not all is committed */
   ask(request: DrainRequest): Promise<void> {
     const asked = { request, ...Promise.withResolvers<void>() };
     this.asked.push(asked);
@@ -64,7 +64,7 @@ export class DrainLoop {
     }
   }
 
-  /** @returns why not all is committed */
+  /** Reads the journal to its end. @returns the reason if not all is committed */
   private async round(): Promise<Error | undefined> {
     try {
       while (await this.drain.step());
@@ -98,8 +98,8 @@ export type SinkNews = { readonly event: 'counted'; readonly names: readonly str
 type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews | SinkNews, readonly unknown[]>;
 
 /**
- * `call` rejects with why not all that was in the journal is committed. `tell` sends messages for the sink, which it has
- * before records that are appended later. `stop` ends it wherever it is; the journal keeps what is not committed.
+ * A running drain. `call` rejects with the reason if not all is committed. `tell` sends messages to the sink, which gets them
+ * before later records. `stop` ends the drain at once; the journal keeps uncommitted records.
  */
 export type RunningDrain = Pick<DrainCalls, 'call' | 'tell' | 'stop'>;
 
@@ -113,14 +113,14 @@ export interface DrainSink extends RecordSink {
 export type StartDrain = (orders: DrainOrders, tell: (news: DrainNews) => void) => RunningDrain;
 
 const restart = { firstMs: 1_000, maxMs: 1_000 };
-/** On Linux the priority of the calling thread alone: calls come first, their records follow. */
+/** Priority of the drain's thread on Linux: calls come first. */
 const politeness = 5;
 
 /**
- * A drain in a thread of its own, so that writing records costs the thread of calls nothing; restarted when it dies.
- * @param script of the journal's owner: it makes the sink and hands it to `runDrain`
- * @param sink what the owner's script needs for that; it must be cloneable
- * @param onCounted is called for each name in the sink's own messages
+ * Starts a drain in its own thread, so that it does not slow down calls. It is restarted if it dies.
+ * @param script script of the journal's owner, which makes the sink and passes it to `runDrain`
+ * @param sink settings of the sink; they must be cloneable
+ * @param onCounted called for each name in the sink's messages
  */
 export const drainThread =
   (script: URL, sink: unknown, onCounted?: (name: string) => void): StartDrain =>
@@ -135,7 +135,7 @@ export const drainThread =
         tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });
 
-/** Drains, in that thread, into the sink that is made of the settings given to `drainThread`. */
+/** Runs the drain in its thread. @param makeSink makes the sink from the settings of `drainThread` */
 export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {
   const { drain, sink: settings } = workerData as { drain: DrainOrders; sink: Settings };
   setPriority(politeness);

@@ -3,26 +3,26 @@ import { messageOf } from '../../base/common/message-of.js';
 import type { JournalRecord, WrittenEntry } from './journal-entry.js';
 import { type Damage, segmentPath, SegmentReader, segmentsIn, WrittenMark } from './segment-files.js';
 
-/** The receiver of a journal's records; it alone knows their contents. */
+/** Receives a journal's records. Only the sink knows their contents. */
 export interface RecordSink {
-  /** Inserting the same record twice must be harmless. */
+  /** Stores records. Storing the same record twice must have no effect. */
   insert(records: readonly JournalRecord[]): Promise<void>;
-  /** Sets a record aside that can never be inserted. */
+  /** Stores a record that can never be inserted somewhere else. */
   quarantine(record: JournalRecord, reason: unknown): Promise<void>;
-  /** The values of a record are to blame for the failure, not the database. */
+  /** Whether the values of a record caused the failure, not the database. */
   isRecordFault(error: unknown): boolean;
 }
 
 export interface DrainSettings {
   readonly folder: string;
   readonly batchSize: number;
-  /** The last segment of earlier gateways: a start there without an end was interrupted. 0: there is none. */
+  /** The last segment of earlier processes, where a start without an end was interrupted. 0: there is none. */
   readonly replayThrough: number;
-  /** The memory of the writer's WrittenMark; absent: all that is in the files may be read. */
+  /** Memory of the writer's WrittenMark. Absent: the files may be read to their end. */
   readonly written?: SharedArrayBuffer | undefined;
 }
 
-/** The last record of this gateway that is committed (see WrittenEntry). */
+/** The last committed record of this process (see WrittenEntry). */
 export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 
 /** A drain's messages to its journal. */
@@ -38,21 +38,21 @@ export type DrainNews =
   | (Damage & { readonly event: 'damaged'; readonly segment: number })
   | { readonly event: 'quarantined'; readonly id: string; readonly reason: string }
   | { readonly event: 'removed'; readonly segment: number }
-  /** It died and is started again. */
+  /** The drain died and is started again. */
   | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
-  /** Everything of earlier gateways is committed. */
+  /** All records of earlier processes are committed. */
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 
-/** Chunks of a segment that are read for one batch at most: records may be large. */
+/** Max chunks of a segment to read for one batch, because records may be large. */
 const maxChunks = 8;
 
 interface Segment {
   readonly number: number;
   readonly reader: SegmentReader;
-  /** Starts and ends read here that are not committed yet: the segment must stay until they are. */
+  /** Starts and ends read here that are not committed yet. The segment is not removed before. */
   held: number;
   finished: boolean;
-  /** Segments with the outcomes of starts in this segment that have no record. Without them these would be guessed. */
+  /** Later segments that tell why starts in this segment have no record. They must outlive this one. */
   readonly explainedIn: Segment[];
 }
 
@@ -61,7 +61,7 @@ interface OpenStart {
   readonly segment: Segment;
 }
 
-/** A pending record and the positions of its parts. */
+/** A record to insert, with the segments of its start and end. */
 interface Pending {
   readonly record: JournalRecord;
   readonly segments: readonly Segment[];
@@ -69,9 +69,9 @@ interface Pending {
 }
 
 /**
- * Reads the journal behind its writer, puts starts and ends together and sends the records on in batches. A segment is
- * removed when all it holds is committed: whatever dies in between, the next drain reads it again, and its sink adds
- * nothing twice.
+ * Reads the journal behind its writer, joins starts and ends, and sends the records to the sink in batches. A segment is
+ * removed when all its records are committed. After a crash the next drain reads it again, and the sink ignores records
+ * that it has already.
  */
 export class JournalDrain {
   private readonly segments = new Map<number, Segment>();
@@ -86,7 +86,7 @@ export class JournalDrain {
   constructor(
     private readonly settings: DrainSettings,
     private readonly sink: RecordSink,
-    private readonly tell: (news: DrainNews) => void,
+    private readonly report: (news: DrainNews) => void,
   ) {
     this.replaying = settings.replayThrough > 0;
     this.mark = settings.written && new WrittenMark(settings.written);
@@ -95,7 +95,7 @@ export class JournalDrain {
   /**
    * Reads and writes one batch.
    * @returns whether there may be more to do at once
-   * @throws what the sink threw; nothing is lost by that, the same records are sent again
+   * @throws the sink's error; the next step sends the same records again
    */
   async step(): Promise<boolean> {
     const atEnd = this.fill();
@@ -108,7 +108,7 @@ export class JournalDrain {
     return !atEnd || this.pending.length > 0;
   }
 
-  /** The writer has closed: what is committed wholly is not needed any more. @returns whether nothing is left */
+  /** Removes committed segments after the writer has closed. @returns whether no segment is left */
   finish(): boolean {
     if (this.pending.length > 0 || this.open.size > 0 || !this.current) return false;
     this.end(this.current);
@@ -116,7 +116,7 @@ export class JournalDrain {
     return this.segments.size === 0;
   }
 
-  /** @returns whether the end of what is written has been reached */
+  /** Reads records for the next batch. @returns whether all written records were read */
   private fill(): boolean {
     for (let chunks = 0; this.pending.length < this.settings.batchSize && chunks < maxChunks; chunks += 1) {
       // Listed before reading the segment to its end: a segment with a successor does not grow any more.
@@ -135,7 +135,7 @@ export class JournalDrain {
   }
 
   private openAfter(number: number, listed: readonly number[]): Segment | undefined {
-    const next = listed.find((each) => each > number);
+    const next = listed.find((segment) => segment > number);
     if (next === undefined) return undefined;
     const reader = new SegmentReader(segmentPath(this.settings.folder, next));
     const segment = { number: next, reader, held: 0, finished: false, explainedIn: [] };
@@ -149,7 +149,7 @@ export class JournalDrain {
     this.end(segment);
     this.current = next;
     const { replayThrough } = this.settings;
-    // Here alone: what is open in our own segments is in flight.
+    // Only here: open starts in segments of this process belong to running calls.
     if (segment.number <= replayThrough && next.number > replayThrough) this.interruptOpen();
     return true;
   }
@@ -158,7 +158,7 @@ export class JournalDrain {
     segment.reader.end();
     segment.finished = true;
     const { damage } = segment.reader;
-    if (damage.lines > 0) this.tell({ event: 'damaged', segment: segment.number, ...damage });
+    if (damage.lines > 0) this.report({ event: 'damaged', segment: segment.number, ...damage });
   }
 
   private take({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
@@ -168,16 +168,16 @@ export class JournalDrain {
       return;
     }
     const opened = start ? { start, segment: undefined } : this.close(id);
-    // The start was committed and removed before, or damaged.
+    // The start was committed and removed before, or its line is damaged.
     if (!opened) return;
     if (end) {
       segment.held += 1;
       const segments = opened.segment ? [opened.segment, segment] : [segment];
-      const ours = segment.number > this.settings.replayThrough;
+      const isOwn = segment.number > this.settings.replayThrough;
       this.pending.push({
         record: { id, start: opened.start, end },
         segments,
-        ...(ours && { settles: { place, at } }),
+        ...(isOwn && { settles: { place, at } }),
       });
     } else if (opened.segment) {
       opened.segment.held -= 1;
@@ -191,7 +191,7 @@ export class JournalDrain {
     return opened;
   }
 
-  /** The gateway that wrote these starts is dead. */
+  /** Makes records of starts without an end: the process that wrote them is dead. */
   private interruptOpen(): void {
     for (const [id, { start, segment }] of this.open) {
       this.interruptedRecords += 1;
@@ -200,7 +200,7 @@ export class JournalDrain {
     this.open.clear();
   }
 
-  /** A record that cannot be inserted is found by halving and set aside: it never holds the others up. */
+  /** Inserts a batch. A record that cannot be inserted is found by halving the batch and quarantined, so that it blocks no others. */
   private async send(batch: readonly Pending[]): Promise<void> {
     const [first] = batch;
     if (!first) return;
@@ -215,7 +215,7 @@ export class JournalDrain {
         return;
       }
       await this.sink.quarantine(first.record, error);
-      this.tell({ event: 'quarantined', id: first.record.id, reason: messageOf(error) });
+      this.report({ event: 'quarantined', id: first.record.id, reason: messageOf(error) });
       const [started, ended] = first.segments;
       if (started && ended) explain(started, ended);
     }
@@ -228,7 +228,7 @@ export class JournalDrain {
       if (settles) settled = settles;
       else this.replayedRecords += 1;
     }
-    if (settled) this.tell({ event: 'settled', ...settled });
+    if (settled) this.report({ event: 'settled', ...settled });
   }
 
   private removeFinished(): void {
@@ -237,7 +237,7 @@ export class JournalDrain {
       rmSync(segmentPath(this.settings.folder, segment.number), { force: true });
       this.segments.delete(segment.number);
       for (const later of segment.explainedIn) later.held -= 1;
-      this.tell({ event: 'removed', segment: segment.number });
+      this.report({ event: 'removed', segment: segment.number });
     }
   }
 
@@ -245,11 +245,11 @@ export class JournalDrain {
     if (!this.replaying || !this.current || this.current.number <= this.settings.replayThrough) return;
     if ([...this.segments.keys()].some((number) => number <= this.settings.replayThrough)) return;
     this.replaying = false;
-    this.tell({ event: 'replayed', records: this.replayedRecords, interrupted: this.interruptedRecords });
+    this.report({ event: 'replayed', records: this.replayedRecords, interrupted: this.interruptedRecords });
   }
 }
 
-/** A start that is read again without the segment of its outcome would be recorded as interrupted. */
+/** Keeps the segment with a start's outcome as long as the start's. Otherwise a restart would record it as interrupted. */
 function explain(started: Segment, explaining: Segment): void {
   if (started === explaining) return;
   explaining.held += 1;

@@ -2,9 +2,8 @@ import { crc32 } from 'node:zlib';
 import { isObject } from '../../base/common/json.js';
 
 /**
- * One message to a journal about a record, in JSON values that mean something to its owner alone. `start` by itself
- * begins a record, `end` by itself ends the one of the same id, and both are a record in one piece; an id alone takes
- * the start back: there is no record.
+ * An entry of a journal, with JSON values that only its owner understands. `start` begins a record, `end` ends the one with
+ * the same id, and both together are a whole record. An id alone cancels the start.
  */
 export interface JournalEntry<Start extends object = object, End extends object = object> {
   readonly id: string;
@@ -12,19 +11,19 @@ export interface JournalEntry<Start extends object = object, End extends object 
   readonly end?: End;
 }
 
-/** A record as its owner's sink gets it. */
+/** A record, as the sink gets it. */
 export interface JournalRecord {
   readonly id: string;
   readonly start: object;
-  /** Undefined: the gateway died before the end was written. */
+  /** Undefined if the process died before the end was written. */
   readonly end: object | undefined;
 }
 
-/** A written entry, as it is read again. */
+/** An entry that was read from a segment. */
 export interface WrittenEntry {
-  /** Records that were complete with this entry since the journal was opened. */
+  /** Number of complete records since the journal was opened, including this one. */
   readonly place: number;
-  /** When it was written, milliseconds since the epoch. */
+  /** Time of writing, in milliseconds since the epoch. */
   readonly at: number;
   readonly entry: JournalEntry;
 }
@@ -44,7 +43,7 @@ export function encodeLine(place: number, at: number, entry: string): string {
   return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;
 }
 
-/** @param line without its line feed. @returns undefined if it is damaged */
+/** Reads a line without its line feed; undefined if it is damaged. */
 export function decodeLine(line: Buffer): WrittenEntry | undefined {
   const json = line.subarray(headLength);
   if (crc32(json) !== checksumOf(line)) return undefined;
@@ -61,7 +60,7 @@ function checksumOf(line: Buffer): number | undefined {
   return /^[\da-f]{8} $/.test(digits) ? Number.parseInt(digits, 16) : undefined;
 }
 
-/** Whole lines of a buffer and what is left of the last one. */
+/** The whole lines of a buffer, and the beginning of the last one. */
 export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly rest: Buffer } {
   const lines: Buffer[] = [];
   let from = 0;

@@ -8,6 +8,7 @@ import { encodeLine } from './journal-entry.js';
 /** Acknowledged entries survive a crash of the gateway (`process`), or of the machine (`power`). */
 export type Durability = 'process' | 'power';
 
+/** Where and how the writer stores entries. */
 export interface WriterSettings {
   readonly folder: string;
   /** Size in bytes from which a new segment begins. */
@@ -22,7 +23,7 @@ export interface WriterReport {
   failed(error: unknown): void;
   /** Called after each write: `markWritten` is due. */
   written?(): void;
-  /** Called before a new segment exists. MUST call `markWritten`, since the drain does not read a segment further that has a successor. */
+  /** Called before a new segment exists. MUST call `markWritten`: the drain stops reading a segment that has a successor. */
   segmentEnds?(): void;
 }
 
@@ -34,15 +35,15 @@ export interface Appended {
 
 /** The entries appended since the last write, which share one promise. */
 interface Batch extends PromiseWithResolvers<boolean> {
-  /** Kept until written, also while the disk is full. */
-  readonly kept: Appended[];
-  /** Appended entries, rejected if the write fails. */
-  readonly tried: Appended[];
+  /** Entries that must not be lost. They are retried until they are written. */
+  readonly required: Appended[];
+  /** Entries that are rejected if the write fails. */
+  readonly optional: Appended[];
 }
 
 const syncWithinMs = 50;
 const retryMs = 100;
-const lookForRoomMs = 1_000;
+const roomCheckMs = 1_000;
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
@@ -58,8 +59,8 @@ export class JournalWriter {
   private batch: Batch | undefined;
   /** The entries of a failed write that must not be lost. */
   private leftover: Appended[] = [];
-  /** Finished segments that are not synced yet. */
-  private full: number[] = [];
+  /** File descriptors of finished segments that are not synced yet. */
+  private finished: number[] = [];
   private syncing: Promise<void> | undefined;
   private dirty = false;
   /** Whether the last sync failed, so that entries may not survive a crash of the machine. */
@@ -68,7 +69,7 @@ export class JournalWriter {
   private failing = false;
   /** Whether the disk has no room except the reserve. */
   private tight = false;
-  private lookedForRoomAt = 0;
+  private checkedRoomAt = 0;
   private awaitingSync: Batch[] = [];
   /** Number of complete records written. */
   private records = 0;
@@ -85,8 +86,8 @@ export class JournalWriter {
     private readonly reserve: Pick<DiskReserve, 'take' | 'giveUp'> = new DiskReserve(settings.folder),
   ) {
     const { folder } = settings;
-    for (const found of segmentsIn(folder)) {
-      this.resize(found, statSync(segmentPath(folder, found)).size);
+    for (const segment of segmentsIn(folder)) {
+      this.resize(segment, statSync(segmentPath(folder, segment)).size);
     }
     this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
     [this.segment, this.fd] = this.openAfter(this.replayThrough);
@@ -107,14 +108,14 @@ export class JournalWriter {
   /** Appends an entry unless the journal is full. @returns false if it was not and will not be written */
   tryAppend(entry: Appended): Promise<boolean> {
     const batch = this.current();
-    batch.tried.push(entry);
+    batch.optional.push(entry);
     return batch.promise;
   }
 
   /** Appends an entry that must not be lost. @returns false if it will be written later */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
-    batch.kept.push(entry);
+    batch.required.push(entry);
     return batch.promise;
   }
 
@@ -123,7 +124,7 @@ export class JournalWriter {
     if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });
   }
 
-  /** @returns whether all entries so far are written */
+  /** Writes all entries so far. @returns whether all are written */
   flush(): Promise<boolean> {
     return this.current().promise;
   }
@@ -136,8 +137,8 @@ export class JournalWriter {
 
   /** Stops counting segments that were deleted by others. */
   forgetRemoved(): void {
-    const there = new Set(segmentsIn(this.settings.folder));
-    for (const segment of this.sizes.keys()) if (!there.has(segment)) this.removed(segment);
+    const existing = new Set(segmentsIn(this.settings.folder));
+    for (const segment of this.sizes.keys()) if (!existing.has(segment)) this.removed(segment);
   }
 
   /** Writes the remaining entries, syncs and closes. @returns whether all entries are written */
@@ -158,7 +159,7 @@ export class JournalWriter {
 
   private current(): Batch {
     if (this.batch) return this.batch;
-    this.batch = { kept: this.leftover, tried: [], ...Promise.withResolvers<boolean>() };
+    this.batch = { required: this.leftover, optional: [], ...Promise.withResolvers<boolean>() };
     this.leftover = [];
     setImmediate(() => this.writeBatch());
     return this.batch;
@@ -170,16 +171,16 @@ export class JournalWriter {
     this.batch = undefined;
     try {
       if (this.tight) this.makeRoom();
-      this.write(this.tight ? batch.kept : batch.kept.concat(batch.tried));
+      this.write(this.tight ? batch.required : batch.required.concat(batch.optional));
     } catch (error) {
-      this.leftover = batch.kept;
+      this.leftover = batch.required;
       if (this.leftover.length > 0) setTimeout(() => this.closed || this.current(), retryMs).unref();
       this.report.failed(error);
       this.tight = true;
       batch.resolve(false);
       return;
     }
-    if (this.tight && batch.tried.length > 0) batch.resolve(false);
+    if (this.tight && batch.optional.length > 0) batch.resolve(false);
     else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
@@ -192,17 +193,17 @@ export class JournalWriter {
    */
   private makeRoom(): void {
     const now = performance.now();
-    if (now - this.lookedForRoomAt < lookForRoomMs) return;
-    this.lookedForRoomAt = now;
+    if (now - this.checkedRoomAt < roomCheckMs) return;
+    this.checkedRoomAt = now;
     this.tight = !this.reserve.take();
     if (this.tight) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
   private write(entries: readonly Appended[]): void {
     if (entries.length === 0) return;
-    // The file descriptor may belong to another file by now.
+    // After closing, the file descriptor may belong to another file.
     if (this.closed) throw new Error('The journal is closed');
-    // After a failed write a new segment begins, so that the drain can remove the old one, which may be all that makes room.
+    // After a failed write a new segment begins, so that the drain can remove the old one and thereby make room.
     const hasFailed = this.failing && this.position > 0;
     if (hasFailed || this.position >= this.settings.segmentBytes) this.rotate();
     const [lines, records] = this.linesOf(entries);
@@ -245,12 +246,12 @@ export class JournalWriter {
   private rotate(): void {
     this.report.segmentEnds?.();
     const next = this.openAfter(this.segment);
-    this.full.push(this.fd);
+    this.finished.push(this.fd);
     [this.segment, this.fd] = next;
     this.position = 0;
   }
 
-  /** Opens the next free segment; skips names of existing files. */
+  /** Creates the next segment; skips names of existing files. */
   private openAfter(last: number): [segment: number, fd: number] {
     for (let segment = last + 1; Number.isSafeInteger(segment); segment++) {
       try {
@@ -266,12 +267,14 @@ export class JournalWriter {
   private async syncWhileDirty(): Promise<void> {
     while (this.dirty) {
       if (this.settings.durability === 'process') await delay(syncWithinMs);
-      const { awaitingSync, full } = this;
-      [this.dirty, this.awaitingSync, this.full] = [false, [], []];
-      const synced = await Promise.all([...full, this.fd].map((fd) => this.sync(fd)));
+      const { awaitingSync, finished } = this;
+      this.dirty = false;
+      this.awaitingSync = [];
+      this.finished = [];
+      const synced = await Promise.all([...finished, this.fd].map((fd) => this.sync(fd)));
       this.unsynced = !synced.every(Boolean);
       // After the sync, because another file may get the descriptor at once.
-      await Promise.all(full.map((fd) => closeFile(fd)));
+      await Promise.all(finished.map((fd) => closeFile(fd)));
       for (const batch of awaitingSync) batch.resolve(!this.unsynced);
     }
     this.syncing = undefined;

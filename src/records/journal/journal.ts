@@ -10,14 +10,14 @@ import { type Durability, JournalWriter } from './journal-writer.js';
 import { WrittenMark } from './segment-files.js';
 
 export interface JournalSettings {
-  /** One journal at a time; on a volume that outlives the gateway. */
+  /** Folder for this journal only, on a volume that outlives the process. */
   readonly journalDir: string;
   /** Cap of the journal on the disk. Its owner enforces it; the journal keeps segments well below it. */
   readonly maxBytes: number;
   readonly durability: Durability;
-  /** Records of one insert at most. */
+  /** Max records of one insert. */
   readonly batchSize: number;
-  /** Pause of the drain between two looks, in milliseconds. */
+  /** Pause between two reads of the drain, in milliseconds. */
   readonly flushIntervalMs: number;
   readonly drain: StartDrain;
 }
@@ -28,50 +28,50 @@ export type JournalNews =
   /** `records` newly committed to the database. */
   | { readonly event: 'committed'; readonly records: number }
   | { readonly event: 'write_failed'; readonly error: string }
-  /** The gateway ends and the journal keeps records that are not in the database. */
+  /** The process ends, and the journal keeps records that are not in the database. */
   | { readonly event: 'left'; readonly error: string };
 
 export type JournalListener = (news: JournalNews) => void;
 
-/** How the journal keeps up. */
+/** Fill level and failures of the journal. */
 export interface JournalState {
   /** Complete records that are not in the database yet. */
   readonly depth: number;
-  /** How long the oldest of them waits at most, in milliseconds. */
+  /** Max time for which the oldest of them has waited, in milliseconds. */
   readonly oldestMs: number;
-  /** On the disk. */
+  /** Bytes on the disk. */
   readonly bytes: number;
   /** Whether an entry would be accepted, according to the last write. */
   readonly takesMore: boolean;
   /** Lines that could not be read since the start. */
   readonly damagedLines: number;
-  /** Milliseconds since the epoch; 0: none since the start. */
+  /** Time of the last failed write, in milliseconds since the epoch; 0: none since the start. */
   readonly lastWriteFailureAt: number;
-  /** SQLSTATE with which the database refused the records that wait; absent: it refused none. */
+  /** SQLSTATE with which the database refused the waiting records. Absent: it refused none. */
   readonly refusedBy?: string | undefined;
 }
 
 const maxSegmentBytes = 16_777_216;
 
-/** Until the drain learns of a written record; a flush does not wait. */
+/** Delay until the drain learns of a written record; a flush does not wait. */
 const publishMs = 100;
 
-/** Long enough to learn that the gateway of another container is gone. */
+/** Timeout for the folder's lock: long enough to detect that its owner in another container is dead. */
 const lockTimeoutMs = takeOverMs + 2_000;
 
 /**
- * A write-ahead journal: what was appended is in a file before the answer, and in its owner's database in the end,
- * whatever dies. Each has a folder, a cap and a drain of its own; it may be opened on any thread.
+ * A write-ahead journal. An entry is in a file before `append` resolves, and gets into the owner's database even after a
+ * crash. Each journal has its own folder, cap and drain, and may be opened on any thread.
  */
 export class Journal<Start extends object, End extends object> {
-  /** Resolves when everything of earlier gateways is in the database. */
+  /** Resolves when all records of earlier processes are in the database. */
   readonly replayed: Promise<void>;
   private readonly writer: JournalWriter;
   private readonly drain: RunningDrain;
   private onReplayed: () => void = () => undefined;
   private completed = 0;
   private settled = 0;
-  /** When the oldest record that is not committed was complete, or earlier. */
+  /** Time at which the oldest uncommitted record was completed, or an earlier time. */
   private waitingSince = 0;
   /** Messages for the sink that are not sent yet. */
   private messages: unknown[] = [];
@@ -80,7 +80,7 @@ export class Journal<Start extends object, End extends object> {
   private lastWriteFailureAt = 0;
   private refusedBy: string | undefined;
 
-  /** @throws LockHeld while another journal has the folder */
+  /** Opens the journal of a folder. @throws LockHeld while another one has the folder */
   static async open<Start extends object, End extends object>(
     settings: JournalSettings,
     tell: JournalListener,
@@ -134,7 +134,7 @@ export class Journal<Start extends object, End extends object> {
     return { depth, oldestMs, bytes, takesMore, damagedLines, lastWriteFailureAt, refusedBy };
   }
 
-  /** On the disk. */
+  /** Bytes on the disk. */
   get bytes(): number {
     return this.writer.bytes;
   }
@@ -145,7 +145,8 @@ export class Journal<Start extends object, End extends object> {
   }
 
   /**
-   * @returns whether the entry is written; it never will be if not
+   * Appends an entry unless the journal is full.
+   * @returns whether the entry is written; if not, it never will be
    * @throws TypeError if it is no JSON
    */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
@@ -156,7 +157,7 @@ export class Journal<Start extends object, End extends object> {
   }
 
   /**
-   * The entry is written as soon as it can be. @returns false if that is not yet
+   * Appends an entry that must not be lost. @returns false if it will be written later
    * @throws TypeError if it is no JSON
    */
   append(entry: JournalEntry<Start, End>): Promise<boolean> {
@@ -166,12 +167,12 @@ export class Journal<Start extends object, End extends object> {
     return this.writer.append({ json, completes });
   }
 
-  /** Sends the sink something that is no record, before the records that are appended later. It is lost when the drain dies. */
+  /** Sends the sink a message that is no record, before later records. The message is lost if the drain dies. */
   tellDrain(message: unknown): void {
     this.messages.push(message);
   }
 
-  /** @throws Error why what was appended until now is not in the database */
+  /** Waits until all entries so far are in the database. @throws Error with the reason if they cannot be */
   async flush(): Promise<void> {
     await this.writer.flush();
     this.publish();
@@ -198,7 +199,7 @@ export class Journal<Start extends object, End extends object> {
     this.publishing ??= setTimeout(() => this.publish(), publishMs).unref();
   };
 
-  /** Hands messages and written records to the drain, together: waking its thread for each write costs both threads more. */
+  /** Passes messages and written records to the drain. They are collected, because each wake-up costs both threads time. */
   private publish(): void {
     clearTimeout(this.publishing);
     this.publishing = undefined;
@@ -207,7 +208,7 @@ export class Journal<Start extends object, End extends object> {
     this.writer.markWritten();
   }
 
-  /** Another gateway took this one for dead and has the journal: no record can be promised any more. */
+  /** Stops writing after another process took over the folder, because it had taken this one for dead. */
   private giveUp(error: Error): void {
     this.writer.giveUp();
     void this.drain.stop();

@@ -81,7 +81,7 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
   ];
 }
 
-/** Deletes a table's old rows at an interval. One elected replica does it, at once after its election. */
+/** Deletes a table's old rows at an interval. One elected replica does it, and begins right after its election. */
 export abstract class TableRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
   private readonly loop: IntervalLoop;

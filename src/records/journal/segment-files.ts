@@ -4,14 +4,14 @@ import { decodeLine, splitLines, type WrittenEntry } from './journal-entry.js';
 
 const suffix = '.journal';
 
-/** A journal is a folder of numbered segments; the one with the highest number is being written. */
+/** The path of a segment. A journal is a folder of numbered segments, of which the last one is being written. */
 export const segmentPath = (folder: string, number: number): string =>
   join(folder, `${String(number).padStart(10, '0')}${suffix}`);
 
-/** Ten digits, and more of them where ten do not suffice; a name of zeros before that would be another file's. */
+/** Ten digits, or more without leading zeros. */
 const segmentName = /^(\d{10}|[1-9]\d{10,15})\.journal$/;
 
-/** Numbers of segments in the order of their writing. A folder or pipe that bears such a name is no segment. */
+/** Numbers of the segments in the order of writing. Only regular files count. */
 export function segmentsIn(folder: string): number[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && segmentName.test(entry.name))
@@ -24,9 +24,9 @@ const positionBits = 32n;
 const positionMask = (1n << positionBits) - 1n;
 
 /**
- * How far the newest segment is written, for a reader in another thread. A write that fails half way leaves bytes
- * in the file for a moment; a reader would take for promised what was refused, and then miss what is written
- * in their place. Segments are counted from the last of earlier gateways (`replayThrough`), for a mark has 31 bits for them.
+ * Position up to which the newest segment is written, for a reader in another thread. A failed write leaves bytes in the file
+ * for a moment: without the mark a reader would accept refused entries, and miss those written in their place. Segments are
+ * counted from the last one of earlier processes (`replayThrough`), because a mark has 31 bits for them.
  */
 export class WrittenMark {
   private readonly cell: BigInt64Array;
@@ -39,7 +39,7 @@ export class WrittenMark {
     Atomics.store(this.cell, 0, (BigInt(segment) << positionBits) | BigInt(position));
   }
 
-  /** @returns how many bytes of the segment may be read; those before the newest are there wholly */
+  /** Number of bytes of a segment that may be read; undefined for all of an older segment. */
   limitOf(segment: number): number {
     const mark = Atomics.load(this.cell, 0);
     const newest = Number(mark >> positionBits);
@@ -51,8 +51,8 @@ export class WrittenMark {
 const reserveBytes = 262_144;
 
 /**
- * Room on the journal's disk that is taken beforehand and given up when the disk is full: the ends of some thousand
- * executions fit into it, and as long as they cannot be written no segment can be removed to make room.
+ * Reserved space on the journal's disk, which is released when the disk is full. It is enough for the ends of some thousand
+ * executions. They must be written, because segments can be removed only then.
  */
 export class DiskReserve {
   private readonly path: string;
@@ -61,7 +61,7 @@ export class DiskReserve {
     this.path = join(folder, 'reserve');
   }
 
-  /** @returns whether the room is ours */
+  /** Reserves the space. @returns whether it is reserved */
   take(): boolean {
     try {
       const taken = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
@@ -85,14 +85,14 @@ export interface Damage {
 }
 
 const chunkBytes = 262_144;
-/** No line comes near: a stretch of this length without a line feed is damage, not a line that is being written. */
+/** Longer than any line. That many bytes without a line feed are damage, not a line that is being written. */
 const maxLineBytes = 4_194_304;
 
-/** Reads one segment from its beginning, as far as it is written at the moment. */
+/** Reads one segment from its beginning to the written position. */
 export class SegmentReader {
   private readonly fd: number;
   private readonly chunk = Buffer.allocUnsafeSlow(chunkBytes);
-  /** The beginning of a line whose end was not read yet. */
+  /** Beginning of a line whose end is not read yet. */
   private rest: Buffer = Buffer.alloc(0);
   private position = 0;
   private damagedLines = 0;
@@ -106,10 +106,7 @@ export class SegmentReader {
     return { lines: this.damagedLines, bytes: this.damagedBytes };
   }
 
-  /**
-   * @param limit of the bytes that may be read
-   * @returns the entries of the next chunk; undefined at the end of what is written so far
-   */
+  /** The entries of the next chunk; undefined at the end of the written ones. @param limit max position to read */
   next(limit = Infinity): WrittenEntry[] | undefined {
     const wanted = Math.min(chunkBytes, Math.max(0, limit - this.position));
     const length = readSync(this.fd, this.chunk, 0, wanted, this.position);
@@ -121,7 +118,7 @@ export class SegmentReader {
     return lines.flatMap((line) => this.decode(line));
   }
 
-  /** Nothing more will be written: what is left of a line is torn. */
+  /** Counts an incomplete last line as damage, because no more will be written. */
   end(): void {
     if (this.rest.length > 0) this.giveUpRest();
     closeSync(this.fd);

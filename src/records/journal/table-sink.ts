@@ -7,14 +7,14 @@ import { timeouts } from '../../base/database/timeouts.js';
 import type { DrainSink } from './drain-thread.js';
 import type { JournalRecord } from './journal-entry.js';
 
-/** Durations in milliseconds. */
+/** Connection and tables of a sink. Durations are in milliseconds. */
 export interface SinkSettings {
   readonly url: string;
   readonly connectTimeoutMs: number;
   readonly queryTimeoutMs: number;
 }
 
-/** The tables that the rest of the server reads. */
+/** Settings of a sink for the server's database. */
 export function sinkSettings(
   { options }: DataSource,
   { database }: Pick<AppConfig, 'database'>,
@@ -25,8 +25,8 @@ export function sinkSettings(
 }
 
 /**
- * Writes a journal's records to their table, and those that it refuses to `<table>_quarantine`, on a connection of its
- * own that is replaced whenever it fails.
+ * Writes a journal's records to their table, and refused ones to `<table>_quarantine`. It has its own connection, which is
+ * replaced after each failure.
  */
 export abstract class TableSink<Row> implements DrainSink {
   private client: pg.Client | undefined;
@@ -42,7 +42,7 @@ export abstract class TableSink<Row> implements DrainSink {
   protected abstract quarantineKey(row: Row): Readonly<Record<string, string>>;
   protected abstract write(client: pg.Client, records: readonly JournalRecord[]): Promise<void>;
 
-  /** Prepares a new connection; one that it throws for is not used. */
+  /** Prepares a new connection, which is not used if this throws. */
   protected async connected(_client: pg.Client): Promise<void> {}
 
   insert(records: readonly JournalRecord[]): Promise<void> {
@@ -66,12 +66,12 @@ export abstract class TableSink<Row> implements DrainSink {
     await client?.end().catch(() => undefined);
   }
 
-  /** The connection for the table's insert, planned once: for small batches planning takes longer than inserting. */
+  /** Runs the table's insert as a prepared statement: for small batches, planning takes longer than inserting. */
   protected prepared(client: pg.Client): { query(text: string, values: unknown[]): Promise<unknown> } {
     return { query: (text, values) => client.query({ name: `insert_${this.table}`, text, values }) };
   }
 
-  /** A connection that failed or timed out is in an unknown state: it is never used again. */
+  /** Runs work on the connection, which is replaced after a failure or timeout, because its state is unknown then. */
   private async with(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
     const client = (this.client ??= await this.connect());
     try {

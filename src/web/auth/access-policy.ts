@@ -12,19 +12,19 @@ import { AccessTokens } from './tokens/access-tokens.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set before anything else sees the request. */
+    /** The caller. Set before any other hook or handler runs. */
     principal?: Principal;
     /** The one project that the request reads or changes, once it is known. */
     project?: string;
   }
 }
 
-/** The parts of a request that decide whether it may come in. `protocol`: `http`, or what a trusted proxy reports. */
-type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'> & {
+/** The parts of a request that decide whether it is admitted. `protocol`: `http`, or what a trusted proxy reports. */
+type RequestParts = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'> & {
   readonly raw: Pick<IncomingMessage, 'httpVersion'>;
 };
 
-/** The matched route as it was registered; without `url`: none matched. */
+/** The matched route as it was registered. Without `url`, no route matched. */
 export type Route = Pick<FastifyContextConfig, 'public' | 'anyOrigin' | 'scopes'> & { readonly url?: string };
 
 /** The address of the metadata of this protected resource (RFC 9728). */
@@ -34,20 +34,22 @@ const maxTrustedHosts = 100;
 export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Authenticates requests. Routes that are not declared open need a key. */
+/** Authenticates and authorizes requests. Routes that are not declared public need a key. */
 @Injectable()
 export class AccessPolicy {
-  /** `Host` headers that were found trusted; a client sends the same one each time. */
+  /** Cache of trusted `Host` headers: a client sends the same one each time. */
   private readonly trustedHosts = new Set<string>();
-  /** The caller without a key, on a loopback address where none was configured. */
+  /** The caller without a key if no key is configured, on loopback addresses only. */
   private readonly anonymous: Principal = {
     userId: 'anonymous',
     scopes: new Set(['tools:call', 'metrics:read', 'traces:write', 'traces:read']),
     projects: ['default'],
     keyless: true,
   };
-  private readonly everybody: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
-  private readonly visitor: Principal = { userId: 'anonymous', scopes: new Set() };
+  /** The caller with AUTH_MODE=off. */
+  private readonly allRights: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
+  /** The caller of a public route. */
+  private readonly noRights: Principal = { userId: 'anonymous', scopes: new Set() };
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>,
@@ -58,67 +60,76 @@ export class AccessPolicy {
   ) {}
 
   /**
-   * @returns the principal; one without any scope for a visitor of an open route
-   * @throws Problem `unauthorized` without the right key; `forbidden` if a keyless request came under a strange
-   * name, or a web page may have forged it, or where the route needs a scope that the key lacks. An access token that is
-   * not in the cache, or a session whose claims are renewed, makes it a promise.
+   * Identifies the caller of a request and checks its rights. The answer is a promise for an access token that is not
+   * cached, and for a session whose claims are renewed.
+   * @returns the principal; one without scopes on a public route
+   * @throws Problem `unauthorized` without a valid key; `forbidden` if a scope is missing, or if a request without a key has
+   *   an untrusted host or may be cross-site
    */
-  admit(visit: Visit, route: Route): Principal | Promise<Principal> {
+  admit(request: RequestParts, route: Route): Principal | Promise<Principal> {
     try {
-      const principal = this.identify(visit, route);
-      if (principal instanceof Promise) return this.admitToken(principal, visit, route);
-      this.authorize(principal, visit, route);
+      const principal = this.identify(request, route);
+      if (principal instanceof Promise) return this.admitToken(principal, request, route);
+      this.authorize(principal, request, route);
       return principal;
     } catch (error) {
-      throw this.challenged(error, visit, route);
+      throw this.challenged(error, request, route);
     }
   }
 
-  /** The address of this server as callers see it; undefined if neither PUBLIC_URL nor a trusted `Host` tells it. */
-  baseUrl({ headers: { host = '' }, protocol }: Pick<Visit, 'headers' | 'protocol'>): string | undefined {
+  /** This server's address as callers see it: PUBLIC_URL, or else the `Host` if it is trusted. */
+  baseUrl({
+    headers: { host = '' },
+    protocol,
+  }: Pick<RequestParts, 'headers' | 'protocol'>): string | undefined {
     const { publicUrl } = this.config.server;
     return publicUrl ?? (this.isTrusted({ host }) ? `${protocol}://${host}` : undefined);
   }
 
-  private async admitToken(verifying: Promise<Principal>, visit: Visit, route: Route): Promise<Principal> {
+  private async admitToken(
+    verifying: Promise<Principal>,
+    request: RequestParts,
+    route: Route,
+  ): Promise<Principal> {
     try {
       const principal = await verifying;
-      this.authorize(principal, visit, route);
+      this.authorize(principal, request, route);
       return principal;
     } catch (error) {
-      throw this.challenged(error, visit, route);
+      throw this.challenged(error, request, route);
     }
   }
 
-  private identify(visit: Visit, route: Route): Principal | Promise<Principal> {
-    const off = this.config.auth.mode === 'off';
-    const key = off ? undefined : presentedKey(visit.headers);
-    // A page cannot send this header without a permission that is never given.
-    const known = this.keys.find(key);
-    if (known) return known;
+  private identify(request: RequestParts, route: Route): Principal | Promise<Principal> {
+    const isOff = this.config.auth.mode === 'off';
+    const key = isOff ? undefined : presentedKey(request.headers);
+    // No cross-site check: a page of another origin cannot send this header, because CORS never allows it.
+    const keyHolder = this.keys.find(key);
+    if (keyHolder) return keyHolder;
     if (this.isOpen(route)) {
-      if (!route.anyOrigin) this.refuseForged(visit);
-      return this.visitor;
+      if (!route.anyOrigin) this.refuseCrossSite(request);
+      return this.noRights;
     }
-    if (key !== undefined && this.tokens.isOn && key !== visit.headers['x-api-key'])
+    if (key !== undefined && this.tokens.isOn && key !== request.headers['x-api-key'])
       return this.tokens.find(key);
-    // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
+    // A caller with a wrong key is refused, not taken for anonymous: it expects the rights of its key.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
-    const ownKey = this.adminKey.file !== undefined;
-    const signedIn = !ownKey || this.isKnownHost(visit) ? this.signedIn(visit) : undefined;
-    if (signedIn?.renew) return signedIn.renew().then(() => this.identify(visit, route));
-    if (signedIn) return signedIn.principal;
-    if (ownKey) this.assertLocal(visit);
-    if (!off && !ownKey) throw this.keyNeeded();
-    this.refuseForged(visit);
-    return off ? this.everybody : this.anonymous;
+    const hasOwnKey = this.adminKey.file !== undefined;
+    const session = !hasOwnKey || this.isKnownHost(request) ? this.sessionOf(request) : undefined;
+    if (session?.renew) return session.renew().then(() => this.identify(request, route));
+    if (session) return session.principal;
+    if (hasOwnKey) this.assertLocal(request);
+    if (!isOff && !hasOwnKey) throw this.keyNeeded();
+    this.refuseCrossSite(request);
+    return isOff ? this.allRights : this.anonymous;
   }
 
-  /** A caller without a key is asked for one; a key without the scope is refused. */
-  private authorize(principal: Principal, visit: Visit, route: Route): void {
+  /** @throws Problem `unauthorized` that asks an anonymous caller for a key; `forbidden` for a key without the scopes */
+  private authorize(principal: Principal, request: RequestParts, route: Route): void {
     const lacks = (scope: Scope): boolean => !principal.scopes.has(scope);
     if ((!route.scopes && !principal.token) || this.isOpen(route)) return;
-    if (principal.token && principal.scopes.size === 0) throw this.tooFew(principal, visit, route.scopes);
+    if (principal.token && principal.scopes.size === 0)
+      throw this.missingScopes(principal, request, route.scopes);
     if (route.url === '/metrics' && isBound(principal))
       throw new Problem(
         'forbidden',
@@ -126,11 +137,15 @@ export class AccessPolicy {
       );
     if (!route.scopes?.some(lacks)) return;
     if (principal === this.anonymous) throw this.keyNeeded();
-    throw this.tooFew(principal, visit, route.scopes);
+    throw this.missingScopes(principal, request, route.scopes);
   }
 
-  /** A token is sent back for more scopes if its caller can get them. */
-  private tooFew({ scopes: held, token }: Principal, visit: Visit, needed: readonly Scope[] = []): Problem {
+  /** The refusal for missing scopes. If the caller can get a token with them, it says so in a challenge. */
+  private missingScopes(
+    { scopes: held, token }: Principal,
+    request: RequestParts,
+    needed: readonly Scope[] = [],
+  ): Problem {
     if (token?.unmatched !== undefined)
       return new Problem(
         'forbidden',
@@ -143,54 +158,54 @@ export class AccessPolicy {
     if (!token || !needed.every((scope) => token.granted.includes(scope)))
       return new Problem('forbidden', detail);
     const challenge = { error: 'insufficient_scope', scope: needed.join(' '), error_description: detail };
-    return new Problem('forbidden', detail, this.challenge(visit, challenge));
+    return new Problem('forbidden', detail, this.challenge(request, challenge));
   }
 
-  /** A refusal of a caller who is not known, with the way to an access token (RFC 9728). */
-  private challenged(error: unknown, visit: Visit, { scopes: needed = [] }: Route): unknown {
+  /** Adds the way to an access token (RFC 9728) to a refusal of an unknown caller. Other errors stay as they are. */
+  private challenged(error: unknown, request: RequestParts, { scopes: needed = [] }: Route): unknown {
     if (!this.tokens.isOn || !(error instanceof Problem) || error.code !== 'unauthorized') return error;
-    const { authorization = '' } = visit.headers;
+    const { authorization = '' } = request.headers;
     const challenge = {
       ...(/^bearer /i.test(authorization) && { error: 'invalid_token' }),
       ...(needed.length > 0 && { scope: needed.join(' ') }),
     };
-    return new Problem(error.code, error.detail, { ...error.details, ...this.challenge(visit, challenge) });
+    return new Problem(error.code, error.detail, { ...error.details, ...this.challenge(request, challenge) });
   }
 
-  private challenge(visit: Visit, challenge: Readonly<Record<string, string>>): ProblemDetails {
-    const base = this.baseUrl(visit);
+  private challenge(request: RequestParts, challenge: Readonly<Record<string, string>>): ProblemDetails {
+    const base = this.baseUrl(request);
     const metadata = base !== undefined && { resource_metadata: `${base}${resourceMetadata}/mcp` };
     const parts = Object.entries({ ...metadata, ...challenge }).map(([name, value]) => `${name}="${value}"`);
     return { headers: { 'WWW-Authenticate': `Bearer ${parts.join(', ') || 'realm="toolkeeper"'}` } };
   }
 
-  /** A browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */
-  private signedIn(visit: Visit): Session | undefined {
-    if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers);
-    if (visit.headers[sessionHeader] === undefined) return undefined;
-    const session = this.sessions.findWhole(visit.headers);
+  /** A browser's session. Requests other than reads need the CSRF token as well; a read with an unknown cookie has none. */
+  private sessionOf(request: RequestParts): Session | undefined {
+    if (safeMethods.has(request.method)) return this.sessions.find(request.headers);
+    if (request.headers[sessionHeader] === undefined) return undefined;
+    const session = this.sessions.findWhole(request.headers);
     if (!session)
       throw unauthorized('This session has ended, or the CSRF token is of another one: sign in again.');
-    this.refuseForged(visit);
+    this.refuseCrossSite(request);
     return session;
   }
 
   /** @throws Problem for a request that may come from another machine, or from a page of another host */
-  private assertLocal(visit: Visit): void {
+  private assertLocal(request: RequestParts): void {
     const { allowedHosts, trustProxy } = this.config.server;
-    const proxied = traceOfProxy(visit);
-    // The name that a proxy gives this server, often a loopback name, is no name that its visitors use.
-    if (proxied && !(trustProxy && allowedHosts.includes(hostName(visit.headers.host) ?? '')))
+    const proxied = traceOfProxy(request);
+    // The `Host` alone proves nothing behind a proxy, which often calls this server by a loopback name.
+    if (proxied && !(trustProxy && allowedHosts.includes(hostName(request.headers.host) ?? '')))
       throw throughProxy(proxied);
-    if (!this.isTrusted(visit.headers)) throw untrustedHost();
+    if (!this.isTrusted(request.headers)) throw untrustedHost();
   }
 
-  private refuseForged(visit: Visit): void {
-    if (!safeMethods.has(visit.method) && mayBeForged(visit)) throw forged();
+  private refuseCrossSite(request: RequestParts): void {
+    if (!safeMethods.has(request.method) && mayBeCrossSite(request)) throw crossSite();
   }
 
-  /** Sessions hold under the host of PUBLIC_URL, too. */
-  private isKnownHost({ headers }: Visit): boolean {
+  /** Whether the request has a trusted host, or that of PUBLIC_URL: sessions are valid under it, too. */
+  private isKnownHost({ headers }: RequestParts): boolean {
     const { publicUrl } = this.config.server;
     if (this.isTrusted(headers)) return true;
     return publicUrl !== undefined && comesFromTrustedHost(headers, [new URL(publicUrl).hostname]);
@@ -217,7 +232,7 @@ export class AccessPolicy {
 const sendKey = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
 const ownKeyPlace = 'this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
 
-/** The refusal of a call without a key, which this server lets in on loopback alone. */
+/** The refusal of a call that needs a key. Callers without a key are admitted on loopback only. */
 export const keyNeededFor = (tool: string): Refusal =>
   new Refusal(
     'unauthorized',
@@ -241,8 +256,8 @@ function untrustedHost(): Problem {
 
 const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
 
-/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx speaks if it adds no header. */
-function traceOfProxy({ headers, raw }: Visit): string | undefined {
+/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. */
+function traceOfProxy({ headers, raw }: RequestParts): string | undefined {
   const header = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (header !== undefined) return `its header ${header}`;
   return raw.httpVersion === '1.0' ? 'HTTP/1.0' : undefined;
@@ -254,7 +269,7 @@ const throughProxy = (trace: string): Problem =>
       'To admit callers without a key, set TRUST_PROXY=true and name the host in ALLOWED_HOSTS (docs/operate/behind-a-proxy.md).',
   );
 
-function forged(): Problem {
+function crossSite(): Problem {
   return new Problem(
     'forbidden',
     'A web page of another origin may have sent this: send the key, or set TRUST_PROXY=true behind a proxy that ends TLS (docs/operate/behind-a-proxy.md).',
@@ -304,7 +319,7 @@ interface Sender {
  * Whether a page of another origin may have caused a browser to send this request. All browsers send `Origin` with
  * requests other than GET, newer ones also `Sec-Fetch-Site`; other clients send neither.
  */
-export function mayBeForged({ headers, protocol }: Sender): boolean {
+export function mayBeCrossSite({ headers, protocol }: Sender): boolean {
   const { host, origin, 'sec-fetch-site': site } = headers;
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
   return origin !== undefined && origin.toLowerCase() !== `${protocol}://${host}`.toLowerCase();

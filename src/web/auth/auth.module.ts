@@ -97,7 +97,7 @@ export class KeysController {
   }
 }
 
-/** Access to the server. It works by what is in memory; KeysModule brings the keys of the database there. */
+/** Authentication and authorization, with the keys in memory. KeysModule loads them from the database. */
 @Module({
   imports: [CountersModule],
   providers: [
@@ -125,7 +125,7 @@ export class AuthModule {}
 
 /** Keys in the database, and sessions of browsers, over REST. */
 @Module({
-  // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
+  // TypeORM closes its connections after the modules that import it, so that last uses of keys can be stored.
   imports: [TypeOrmModule.forFeature([]), AuthModule],
   controllers: [
     KeysController,

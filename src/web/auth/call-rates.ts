@@ -6,7 +6,7 @@ import { Counters } from '../../base/counters/counters.js';
 import { type CallRate, sharerOf } from '../contract/principal.js';
 import type { CallRequest } from '../contract/tool-call.js';
 
-/** The calls that are counted together, their maximum, and the message of a refusal. */
+/** Calls that are counted together, their limit, and the message of a refusal. */
 interface Limit {
   readonly of: string;
   readonly rate: CallRate;
@@ -16,12 +16,12 @@ interface Limit {
 const periods = { second: 1_000, minute: 60_000 } as const;
 
 /**
- * Counts the calls of keys that have a rate, and of addresses without a key if CALLS_PER_ADDRESS is set. A second, or a
- * minute, begins with the first call in it. Calls without a limit are not counted and wait for nothing.
+ * Counts calls of keys with a rate, and of addresses without a key if CALLS_PER_ADDRESS is set. A second or minute begins with
+ * its first call. Calls without a limit are not counted and do not wait.
  */
 @Injectable()
 export class CallRates {
-  /** Distinguishes what is counted here from other counts of the same keys. */
+  /** Name of the counters, because keys have counters of several kinds. */
   protected readonly counted: string = 'calls';
 
   constructor(
@@ -29,10 +29,7 @@ export class CallRates {
     private readonly counters: Counters,
   ) {}
 
-  /**
-   * @returns undefined for a call without a limit
-   * @throws Refusal `rate_limited` for one call too many
-   */
+  /** @returns undefined for a call without a limit @throws Refusal `rate_limited` for one call too many */
   count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> | undefined {
     const limit = this.limitOf(call);
     return limit && this.take(limit);
@@ -60,7 +57,7 @@ export class CallRates {
   }
 }
 
-/** The caller in limits that hold for each caller: its key, or its address without one. */
+/** The id of a caller for limits per caller: its key, or its address without one. */
 export const holderOf = ({ principal, address = '' }: Pick<CallRequest, 'principal' | 'address'>): string =>
   principal.keyId ?? networkOf(address);
 

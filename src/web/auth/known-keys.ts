@@ -9,7 +9,7 @@ import { DatabaseHealth } from '../../base/database/database-health.js';
 import { type Principal, type Scope, scopes, type ToolChoice } from '../contract/principal.js';
 import type { StoredKey } from './keys/keys.dto.js';
 
-/** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. Any other text after `Bearer` is a wrong key. */
+/** The key of a request: `Authorization: Bearer <key>`, or else `x-api-key`. Any text after `Bearer` counts as a key. */
 export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   const { authorization = '', 'x-api-key': plain } = headers;
   if (/^bearer +\S/i.test(authorization)) return authorization.slice('bearer'.length).trim();
@@ -22,20 +22,20 @@ export function newKey(at = Date.now()): { readonly id: string; readonly key: st
   return { id, key: `tk_${id}_${randomBytes(32).toString('base64url')}` };
 }
 
-/** The id in a key; undefined if it has none, as ADMIN_API_KEY. */
+/** The id in a key; undefined if it has none, like ADMIN_API_KEY. */
 export const idIn = (key: string): string | undefined => /^tk_([0-9a-f]{20})_/.exec(key)?.[1];
 
 /**
- * The stored part of a key. SHA-256 is enough for random secrets (and costs 3 µs where scrypt costs 49 ms); hashes have one
- * length, so that their comparison takes the same time for every guess.
+ * The stored hash of a key. SHA-256 is enough for random secrets, and takes 3 µs instead of the 49 ms of scrypt. All hashes
+ * have the same length, so that a comparison takes the same time for each guess.
  */
 export const hashOfKey = (key: string): Buffer => hash('sha256', key, 'buffer');
 
 const minCharacters = 16;
 
 /**
- * The operator's key of this server: ADMIN_API_KEY, else the one in `admin.key` of the data directory, which is
- * made at the first start. Tools, and pages of other ports, stand on loopback as well: being there proves nothing.
+ * The operator's key: ADMIN_API_KEY, or else the one in `admin.key` of the data directory, which is made at the first start.
+ * It is also needed on loopback, because tools and pages of other ports can connect from there.
  */
 export class AdminKey {
   /** Undefined if there is none, so that no API key is required. */
@@ -48,13 +48,13 @@ export class AdminKey {
     // Off loopback a server without ADMIN_API_KEY does not start.
     const needsFile = auth.mode !== 'off' && auth.adminKey === undefined && server.loopback;
     this.file = needsFile ? auth.adminKeyFile : undefined;
-    const key = this.file === undefined ? auth.adminKey : keyIn(this.file);
+    const key = this.file === undefined ? auth.adminKey : keyOfFile(this.file);
     this.hash = key === undefined ? undefined : hashOfKey(key);
   }
 }
 
-function keyIn(file: string): string {
-  const key = readKeyFile(file) ?? made(file);
+function keyOfFile(file: string): string {
+  const key = readKeyFile(file) ?? makeKey(file);
   const usable = key?.trim();
   if (usable && usable.length >= minCharacters && !/\s/.test(usable)) return usable;
   throw new KeyFileError(
@@ -62,7 +62,7 @@ function keyIn(file: string): string {
   );
 }
 
-function made(file: string): string | undefined {
+function makeKey(file: string): string | undefined {
   try {
     makeKeyFile(file, `${randomBytes(32).toString('base64url')}\n`);
   } catch (error) {
@@ -73,8 +73,8 @@ function made(file: string): string | undefined {
 }
 
 /**
- * Registering a tool is running code: a server that others can reach does not start without a key by accident.
- * @throws ConfigurationError naming both ways out
+ * Refuses to start a server that other machines can reach without a key, because whoever registers a tool runs code.
+ * @throws ConfigurationError that names both solutions
  */
 export function assertSafeToExpose({ auth, server }: Pick<AppConfig, 'auth' | 'server'>): void {
   if (server.loopback || auth.adminKey || auth.mode === 'off') return;
@@ -91,27 +91,27 @@ interface KnownKey {
   readonly expiresAt: number;
 }
 
-/** The id of the key that no table holds: ADMIN_API_KEY, or that of the data directory. */
+/** The id of the operator's key, which no table holds. */
 export const adminKeyId = 'admin';
 
-const including: Partial<Record<Scope, readonly Scope[]>> = {
+const includedScopes: Partial<Record<Scope, readonly Scope[]>> = {
   admin: scopes,
-  // Callers who register tools also try them, and look how they do.
+  // Callers who register tools also try them and read their figures.
   'tools:admin': ['tools:call', 'metrics:read'],
 };
 
 /** Scopes with those that they include. */
 export const allScopesOf = (given: readonly Scope[]): ReadonlySet<Scope> =>
-  new Set(given.flatMap((scope) => [scope, ...(including[scope] ?? [])]));
+  new Set(given.flatMap((scope) => [scope, ...(includedScopes[scope] ?? [])]));
 
-/** The keys that open something, in memory: no request asks the database whether its key is good. */
+/** All valid keys, in memory, so that no request asks the database about its key. */
 @Injectable()
 export class KnownKeys {
   private keys: ReadonlyMap<string, KnownKey> = new Map();
   private readonly admin: KnownKey;
   private used = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
-  /** Finds the tools of a virtual MCP server by its name. Set by the room that keeps them. */
+  /** Finds the tools of a virtual MCP server by its name. Set by the module of these servers. */
   virtualServer: (name: string) => ToolChoice | undefined = () => undefined;
   /** Emits the id of each key that became invalid or whose projects, tools or MCP servers changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
@@ -131,9 +131,8 @@ export class KnownKeys {
   }
 
   /**
-   * Takes the same time for known and unknown ids: one hash and one comparison. A key with an unknown id is compared
-   * with the operator's.
-   * @returns undefined for an invalid key
+   * The principal of a key; undefined for an invalid one. Takes the same time for known and unknown ids: a key with an unknown
+   * id is compared with the operator's.
    */
   find(presented: string | undefined): Principal | undefined {
     if (presented === undefined) return undefined;
@@ -143,8 +142,8 @@ export class KnownKeys {
   }
 
   /**
-   * The owner of a key that was shown before, by its id, which proves nothing by itself.
-   * @returns undefined for a key that opens nothing (any more)
+   * The principal of a key by its id, which is no proof: the key itself must have been checked before.
+   * @returns undefined for a key that is unknown, revoked or expired
    */
   withId(id: string): Principal | undefined {
     const key = id === adminKeyId ? this.admin : this.keys.get(id);
@@ -158,24 +157,24 @@ export class KnownKeys {
     return principal;
   }
 
-  /** Replaces all keys but the operator's. */
+  /** Replaces all keys except the operator's. */
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
     this.keys = new Map(stored.map((key) => [key.id, knownKey(key, (name) => this.virtualServer(name))]));
-    for (const [id, key] of before) if (!opensTheSame(key, this.keys.get(id))) this.ended.emit(id);
+    for (const [id, key] of before) if (!hasSameLimits(key, this.keys.get(id))) this.ended.emit(id);
   }
 
-  /** Forgets the keys whose time is over. */
+  /** Removes expired keys. */
   forgetExpired(now = this.clock.now()): void {
     const expired = [...this.keys].filter(([, { expiresAt }]) => expiresAt <= now);
     if (expired.length === 0) return;
-    const left = new Map(this.keys);
-    for (const [id] of expired) left.delete(id);
-    this.keys = left;
+    const valid = new Map(this.keys);
+    for (const [id] of expired) valid.delete(id);
+    this.keys = valid;
     for (const [id] of expired) this.ended.emit(id);
   }
 
-  /** When keys were used last, in milliseconds since the epoch, of those that were used since the last time of asking. */
+  /** Last use, in milliseconds since the epoch, of each key that was used since the last call of this method. */
   takeUsed(): ReadonlyMap<string, number> {
     const { used } = this;
     this.used = new Map();
@@ -183,8 +182,8 @@ export class KnownKeys {
   }
 }
 
-/** A key's scopes never change. */
-function opensTheSame(before: KnownKey, after: KnownKey | undefined): boolean {
+/** Whether a key is still valid for the same projects, tools and servers. Its scopes never change. */
+function hasSameLimits(before: KnownKey, after: KnownKey | undefined): boolean {
   const limits = ({ principal: { projects, tools, mcpServers } }: KnownKey): string =>
     JSON.stringify([projects, tools, mcpServers]);
   return after !== undefined && limits(before) === limits(after);

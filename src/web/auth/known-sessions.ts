@@ -5,43 +5,43 @@ import { KnownKeys } from './known-keys.js';
 import { AccessTokens } from './tokens/access-tokens.js';
 import type { Claims } from './tokens/token-checks.js';
 
-/** A browser that signed in. */
+/** A browser's session. */
 export interface Session {
   readonly principal: Principal;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** SHA-256 of the CSRF token. */
   readonly tokenHash: string;
-  /** Present if the claims of its person are to be renewed before it is used. */
+  /** Present if the person's claims must be renewed before it is used. */
   readonly renew?: () => Promise<void>;
 }
 
-/** A session that began at an OpenID provider, as the database has it. */
+/** A stored session, which began at an OpenID provider. */
 export interface StoredSession {
   readonly id: string;
   readonly issuer: string;
   readonly claims: Claims;
   readonly csrfHash: string;
   readonly expiresAt: Date;
-  /** When the claims are to be renewed; null: the provider gave no refresh token. */
+  /** Time at which the claims are renewed; null without a refresh token. */
   readonly renewAt: Date | null;
 }
 
 interface KnownSession extends StoredSession {
-  /** Undefined if people do not sign in at its issuer any more. */
+  /** Undefined if people cannot sign in at its issuer any more. */
   principal: Principal | undefined;
-  /** `renewAt`, or later while the provider is away. */
+  /** `renewAt`, or later if the provider does not answer. */
   dueAt: number;
 }
 
-/** The stored part of a secret that a browser holds. */
+/** The stored hash of a browser's secret. */
 export const hashOf = (secret: string): string => hash('sha256', secret, 'base64url');
 
-/** The sessions that began at an OpenID provider, in memory: no request asks the database whether its session is good. */
+/** All sessions that began at an OpenID provider, in memory, so that no request asks the database about its session. */
 @Injectable()
 export class KnownSessions {
   private readonly sessions = new Map<string, KnownSession>();
-  /** Renews the claims of a session, by its id. Set by the room that stores sessions. */
+  /** Renews the claims of a session, by its id. Set by ProviderSessions. */
   renew: (id: string) => Promise<void> = () => Promise.resolve();
 
   constructor(
@@ -53,7 +53,7 @@ export class KnownSessions {
     });
   }
 
-  /** @param secret the value of the cookie */
+  /** The session of a cookie's value. */
   find(secret: string): Session | undefined {
     const session = this.sessions.get(hashOf(secret));
     const now = this.keys.clock.now();
@@ -63,7 +63,7 @@ export class KnownSessions {
     return dueAt > now ? found : { ...found, renew: () => this.renew(id) };
   }
 
-  /** @param renewAt as the database has it; undefined: any */
+  /** Whether the session is known, with this time of renewal if given. */
   has(id: string, renewAt?: Date | null): boolean {
     const session = this.sessions.get(id);
     return (
@@ -75,14 +75,14 @@ export class KnownSessions {
     return (this.sessions.get(id)?.dueAt ?? Infinity) <= this.keys.clock.now();
   }
 
-  /** Keeps the claims of a session, and of all others at its provider, until a moment. */
+  /** Postpones the renewal of all sessions at a session's provider. */
   postpone(id: string, until: number): void {
     const away = this.sessions.get(id)?.issuer;
     for (const session of this.sessions.values())
       if (session.issuer === away) session.dueAt = Math.max(session.dueAt, until);
   }
 
-  /** Streams end whose caller has other rights now. */
+  /** Adds or replaces a session. Streams end if their caller's rights have changed. */
   add(stored: StoredSession): void {
     const [before, principal] = [this.sessions.get(stored.id)?.principal, this.principalOf(stored)];
     this.sessions.set(stored.id, { ...stored, principal, dueAt: stored.renewAt?.getTime() ?? Infinity });
@@ -90,7 +90,7 @@ export class KnownSessions {
       this.keys.ended.emit(before.keyId);
   }
 
-  /** Forgets all others, and ends the streams of their callers. @param ids of the sessions that are good */
+  /** Removes all other sessions, and ends the streams of their callers. @param ids ids of the valid sessions */
   keepOnly(ids: ReadonlySet<string>): void {
     for (const [id, { issuer, claims }] of this.sessions) {
       if (ids.has(id)) continue;

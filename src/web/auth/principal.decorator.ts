@@ -16,7 +16,7 @@ export function principalOf({ principal }: FastifyRequest): Principal {
   return principal;
 }
 
-/** The caller of a request in limits that hold for each caller. */
+/** The id of a request's caller, for limits per caller. */
 export const holderIn = (request: FastifyRequest): string =>
   holderOf({ principal: principalOf(request), address: request.ip });
 
@@ -24,7 +24,7 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
   principalOf(requestIn(context)),
 );
 
-/** The reason why a caller may not name a project; undefined: it may. Naming one never widens a key. */
+/** The reason why a caller may not name a project; undefined if it may. */
 export function foreignProject({ projects, keyId }: Principal, project: string): string | undefined {
   if (!projects || projects.includes(project)) return undefined;
   const who = keyId === undefined ? 'Without a key a caller' : 'A caller with this key';
@@ -32,8 +32,8 @@ export function foreignProject({ projects, keyId }: Principal, project: string):
 }
 
 /**
- * The project that a caller names, else the first of its key, else `default`.
- * @throws Problem `forbidden` for a project that is not one of the key's
+ * The project that a caller names, or else the first of its key, or else `default`.
+ * @throws Problem `forbidden` for a project outside the key's
  */
 export function projectFor(principal: Principal, named: string | undefined): string {
   const project = named ?? principal.projects?.[0] ?? 'default';
@@ -42,7 +42,7 @@ export function projectFor(principal: Principal, named: string | undefined): str
   return project;
 }
 
-/** A project in the header `x-project-id`; headers are Latin-1, so RFC 8187 writes other names: `UTF-8''d%C3%A9mo`. */
+/** The project in the header `x-project-id`. Names beyond Latin-1 are encoded by RFC 8187: `UTF-8''d%C3%A9mo`. */
 export function projectInHeader(headers: IncomingHttpHeaders): string | undefined {
   const value = headers['x-project-id']?.toString();
   if (!value?.startsWith("UTF-8''")) return value;
@@ -54,7 +54,7 @@ export function projectInHeader(headers: IncomingHttpHeaders): string | undefine
   }
 }
 
-/** The project that a request names: its query wins over its header `x-project-id`. */
+/** The project that a request names: its query takes precedence over the header `x-project-id`. */
 function projectNamed({ query, headers }: FastifyRequest): string | undefined {
   const { project = projectInHeader(headers) } = (query ?? {}) as { readonly project?: unknown };
   if (project === undefined || project === '') return undefined;
@@ -66,7 +66,7 @@ function projectNamed({ query, headers }: FastifyRequest): string | undefined {
   });
 }
 
-/** The one project that a request reads or changes. @throws Problem `forbidden` for one that is not the key's */
+/** The one project that a request reads or changes. @throws Problem `forbidden` for one outside the key's */
 export function projectOf(request: FastifyRequest): string {
   const named = projectNamed(request);
   if (named === '*') throw invalidRequest({ pointer: '/project', detail: 'must be one project' });
@@ -74,7 +74,7 @@ export function projectOf(request: FastifyRequest): string {
   return request.project;
 }
 
-/** The projects that a list covers: the one that it names, else all that its caller sees; undefined: all. @throws Problem */
+/** The projects of a list: the named one, or else all that the caller may see; undefined: all. @throws Problem */
 export function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   const named = projectNamed(request);
   const principal = principalOf(request);
@@ -100,7 +100,7 @@ export const CurrentProject = createParamDecorator(
   [documented],
 );
 
-/** The projects that a list covers; undefined: all. */
+/** The projects of a list; undefined: all. */
 export const ListedProjects = createParamDecorator((_: unknown, context: ExecutionContext) =>
   projectsOf(requestIn(context)),
 );

@@ -8,9 +8,9 @@ import { AUDITED_READ, auditedOperation, AuditInterceptor } from './audit/audit.
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route answers without a key. */
+    /** Whether the route needs no key. */
     public?: boolean;
-    /** Pages of any origin may ask: a cookie gives the route no rights. */
+    /** Whether pages of any origin may request it, because cookies give it no rights. */
     anyOrigin?: boolean;
     /** The scopes that a caller needs for the route. */
     scopes?: readonly Scope[];
@@ -19,12 +19,12 @@ declare module 'fastify' {
 
 type Handler = (...args: never[]) => unknown;
 
-/** Rights beyond calling tools and sending spans: what is changed with them leaves an audit entry. */
+/** Scopes whose use to change something is audited. */
 const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
 
 /**
- * The scopes that a caller needs for this route or, on a controller, for each of its routes that names none itself.
- * They are written into Fastify's configuration of the route, so that nothing is looked up for a request.
+ * The scopes that a caller needs for this route or, on a controller, for all routes without their own. They are stored in
+ * Fastify's configuration of the route, so that requests need no look-up.
  */
 export const Scopes =
   (...scopes: Scope[]): MethodDecorator & ClassDecorator =>
@@ -39,13 +39,13 @@ export const Scopes =
     }
   };
 
-/** This route answers without a key. */
+/** Declares a route that needs no key. */
 export const Public =
   (access: Pick<FastifyContextConfig, 'anyOrigin'> = {}): MethodDecorator =>
   (_target, _key, { value }): void =>
     declareAccess(value as Handler, { public: true, ...access });
 
-/** The access that a route has declared; undefined: none. */
+/** The declared access of a route; undefined if it declares none. */
 export const accessOf = ({
   public: isPublic,
   scopes,
@@ -65,7 +65,7 @@ function undeclaredIn({ prototype }: { readonly prototype: object }): Handler[] 
   return methods.filter((method) => accessOf(configOf(method) ?? {}) === undefined);
 }
 
-/** A controller of the API: its path, its tag in the documents, and the scope of routes that name no other. */
+/** Declares a controller: its path, its tag in the OpenAPI document, and the default scope of its routes. */
 export const ApiRoutes = (path: string, tag: string, scope: Scope): ClassDecorator =>
   applyDecorators(
     ApiTags(tag),

@@ -6,13 +6,13 @@ import { AdminKey, KnownKeys } from './known-keys.js';
 import { hashOf, KnownSessions, type Session } from './known-sessions.js';
 
 const sessionCookie = 'toolkeeper_session';
-/** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */
+/** Prefix of cookies over TLS. Browsers accept such a cookie only from the same origin. */
 const securePrefix = '__Host-';
 const maxCookies = 8;
 /** The header that carries the CSRF token. */
 export const sessionHeader = 'x-toolkeeper-session';
 
-/** The cookie and the CSRF token of a new session, each for its own place in the browser. */
+/** The cookie and the CSRF token of a new session. */
 export interface NewSession {
   readonly cookie: string;
   readonly csrfToken: string;
@@ -21,9 +21,9 @@ export interface NewSession {
 }
 
 /**
- * Browser sessions. One by a key is stateless: the signed cookie contains the key's id and the expiry, replicas with the
- * same operator's key accept it, and it has the rights of its key, for as long as the key is valid. One that began at an
- * OpenID provider is stored, and its cookie is a random secret.
+ * Browser sessions. A session by a key is stateless: the signed cookie contains the key's id and the expiry, replicas with the
+ * same operator's key accept it, and it has the key's rights while the key is valid. A session that began at an OpenID
+ * provider is stored, and its cookie is a random secret.
  */
 @Injectable()
 export class Sessions {
@@ -36,7 +36,7 @@ export class Sessions {
     private readonly known: KnownSessions,
   ) {}
 
-  /** @returns undefined if no API key is required */
+  /** Begins a session by a key; undefined if no API key is required. */
   begin(keyId: string, now = Date.now()): NewSession | undefined {
     const csrfToken = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
@@ -46,9 +46,9 @@ export class Sessions {
   }
 
   /**
-   * The session of a request's cookie. Pages and listeners on other ports of this host are sent the cookie, too: by
-   * itself it may read.
-   * @returns undefined for a cookie that opens nothing (any more): it may be another server's
+   * The session of a request's cookie. Servers on other ports of this host get the cookie, too, so without a CSRF token it
+   * may only read.
+   * @returns undefined for an invalid or expired cookie, which may be another server's
    */
   find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
     return cookiesIn(cookie)
@@ -69,7 +69,7 @@ export class Sessions {
     return principal && { principal, expiresAt, tokenHash };
   }
 
-  /** The session of a request that shows the cookie and, in `x-toolkeeper-session`, the CSRF token. */
+  /** The session of a request with the cookie and, in `x-toolkeeper-session`, its CSRF token. */
   findWhole(headers: IncomingHttpHeaders): Session | undefined {
     const token = headers[sessionHeader];
     if (typeof token !== 'string') return undefined;
@@ -81,17 +81,17 @@ export class Sessions {
   private sign(payload: string): Buffer | undefined {
     const { hash: key } = this.adminKey;
     if (!key) return undefined;
-    // Slow on purpose and done once, so that the holder of a cookie cannot guess the operator's passphrase from it.
+    // Slow on purpose and done once, so that the operator's passphrase cannot be guessed from a cookie.
     this.secret ??= scryptSync(key, 'toolkeeper session', 32);
     return createHmac('sha256', this.secret).update(payload).digest();
   }
 }
 
 /**
- * The header that brings a cookie into a browser, or takes it out; by default that of the session.
- * @param value undefined: none
- * @param endsAt milliseconds since the epoch; a moment that is over takes it out
- * @param secure the browser sends it over TLS alone
+ * A `Set-Cookie` header that sets or deletes a cookie; by default that of the session.
+ * @param value undefined deletes the cookie
+ * @param endsAt milliseconds since the epoch; a past time deletes the cookie
+ * @param secure whether the browser sends it over TLS only
  */
 export function setCookie(
   value: string | undefined,
@@ -105,8 +105,8 @@ export function setCookie(
 }
 
 /**
- * The values of this server's cookies. Pages on other ports of the host can set one for a longer path, which browsers
- * send first: the last ones are looked at first, and alone.
+ * The values of this server's cookies, the last ones first. Pages on other ports of the host can set a cookie for a longer
+ * path, which browsers send first, so only the last ones count.
  */
 export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
   const named = (name: string): string[] =>
@@ -119,8 +119,8 @@ export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
 }
 
 /**
- * The secrets of links that sign one browser in as the operator, once and soon. They are stored as hashes, by this server
- * alone.
+ * Secrets of links that sign a browser in as the operator: valid once and for a short time. This server alone has their
+ * hashes, in memory.
  */
 @Injectable()
 export class SignInLinks {
@@ -131,7 +131,7 @@ export class SignInLinks {
     private readonly adminKey: AdminKey,
   ) {}
 
-  /** @returns undefined unless this server on loopback generated its key: readers of its output may read the key anyway */
+  /** Makes a secret, if this server generated its own key: readers of its output can read that key, too. */
   make(now = Date.now()): string | undefined {
     if (this.adminKey.file === undefined) return undefined;
     const once = randomBytes(32).toString('base64url');
@@ -139,7 +139,7 @@ export class SignInLinks {
     return once;
   }
 
-  /** Whether it may sign in: the first time, before its end. */
+  /** Whether a secret is valid: the first time, before its end. */
   take(once: string, now = Date.now()): boolean {
     const kept = hashOf(once);
     const ending = this.endings.get(kept) ?? 0;

@@ -5,53 +5,53 @@ import type { Deadline } from '../../base/common/deadline.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import { ToolFailure } from './tool-outcome.js';
 
-/** A question of a tool for the person behind its caller, as MCP writes it: `elicitation/create` and its params. */
+/** A question of a tool to the person behind its caller, in MCP's form: `elicitation/create` and its params. */
 export interface Question {
   readonly method: string;
   readonly params: JsonObject;
 }
 
-/** The answer as the caller's client gives it: a result, or an error of JSON-RPC. */
+/** The answer of the caller's client: a result, or an error of JSON-RPC. */
 export type Answered =
   { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
 
-/** How the caller of a call can be asked. */
+/** Ways in which the caller of a call can be asked. */
 export interface Asks {
-  /** MCP's client capabilities, as far as the caller declared them: `{elicitation: {form: {}, url: {}}}`. */
+  /** MCP client capabilities that the caller has declared: `{elicitation: {form: {}, url: {}}}`. */
   readonly capabilities: JsonObject;
   /**
    * Asks while the call waits. Absent: the call ends with its questions, and the caller repeats it with the answers.
-   * @param over aborts when nobody waits for the answer any more
+   * @param over aborts when the answer is not needed any more
    */
   readonly live?: (question: Question, over: AbortSignal) => Promise<Answered>;
-  /** The caller's answers to the questions of the round before. */
+  /** The caller's answers to the questions of the previous round. */
   readonly answers?: Answers | undefined;
-  /** The round before. Set by the door, which has checked that it is this call's. */
+  /** The previous round. Set by the door after it has checked that it belongs to this call. */
   readonly round?: Round;
 }
 
-/** Answers by the keys of their questions, with the state that came with these. */
+/** Answers by the keys of their questions, with the state of that round. */
 export interface Answers {
   readonly inputResponses: JsonObject;
   readonly requestState?: string | undefined;
 }
 
-/** A round of a call that ended with questions: the next one goes on with its execution. */
+/** A round that ended with questions. The next round continues its execution. */
 export interface Round {
   readonly executionId: string;
   /** Start of the execution, milliseconds since the epoch. */
   readonly startedAt: number;
-  /** Time of the tool until now, in milliseconds. */
+  /** Time that the tool has used so far, in milliseconds. */
   readonly spentMs: number;
   readonly number: number;
 }
 
-/** A tool's questions to a caller that repeats its call with the answers: neither an outcome nor a refusal. */
+/** Ends a round with a tool's questions. The caller repeats the call with the answers. */
 export class InputRequired extends Error {
   override readonly name = 'InputRequired';
 
   constructor(
-    /** By keys that the answers repeat; absent: the call is only to be repeated. */
+    /** Questions by keys, which the answers repeat. Absent: the call only needs to be repeated. */
     readonly inputRequests: Readonly<Record<string, Question>> | undefined,
     readonly requestState: string | undefined,
     readonly executionId = '',
@@ -63,14 +63,14 @@ export class InputRequired extends Error {
 export type LiveAsks = Asks & Required<Pick<Asks, 'live'>>;
 export const isLive = (asks: Asks | undefined): asks is LiveAsks => asks?.live !== undefined;
 
-/** The longest time that a person may take for all questions of a call, or for those of one of its rounds. */
+/** Max time to answer all questions of a call, or of one of its rounds. */
 export const maxAskedMs = 600_000;
 export const unanswered = `Nobody answered the tool's question within ${maxAskedMs / 60_000} minutes`;
 
-/** The mode of an elicitation; absent, it is a form. */
+/** The mode of an elicitation; default: a form. */
 export const modeOf = ({ mode = 'form' }: JsonObject): string => String(mode);
 
-/** @returns the capabilities that the caller would have to declare for a question; undefined: it did */
+/** Capabilities that the caller must declare for a question; undefined if it has declared them. */
 export function missingFor(
   { method, params }: Question,
   capabilities: JsonObject = {},
@@ -78,14 +78,14 @@ export function missingFor(
   const [name = ''] = method.split('/');
   const mode = name === 'elicitation' ? modeOf(params) : undefined;
   const declared = capabilities[name];
-  // Without any mode it stands for forms, as it did before there were others.
+  // Without a mode, the capability means forms, which were the only mode before.
   const isDeclared = (all: JsonObject): boolean =>
     mode === undefined || mode in all || (mode === 'form' && !('url' in all));
   if (isObject(declared) && isDeclared(declared)) return undefined;
   return { [name]: mode === undefined ? {} : { [mode]: {} } };
 }
 
-/** The end of a call whose tool asks what its caller did not declare. @param data with `requiredCapabilities` */
+/** The failure of a call whose caller did not declare the needed capability. @param data with `requiredCapabilities` */
 export const notAskable = (why: string, data: unknown): ToolFailure =>
   new ToolFailure('capability_missing', why, { data, toolFault: false });
 
@@ -96,21 +96,21 @@ interface AskingRun {
   readonly notes: { askedMs?: number };
 }
 
-/** Asks the caller of one call, one question after another. The call's deadline stands still meanwhile. */
+/** Asks the caller of one call, one question at a time. The call's deadline is paused meanwhile. */
 export class Asker {
-  /** The reason why the call is to end: a person took too long. */
+  /** Set if the call must end because a person took too long. */
   failure: ToolFailure | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private readonly over = new AbortController();
 
-  /** @param leftMs for all questions of the call */
+  /** @param leftMs time for all questions of the call */
   constructor(
     private readonly run: AskingRun,
     private readonly asks: LiveAsks,
     private leftMs = maxAskedMs,
   ) {}
 
-  /** Passes on a question of a server that waits for the answer. @returns undefined if the caller did not declare it */
+  /** Asks a question of an MCP server. @returns undefined if the caller did not declare the capability */
   readonly relay = ({ method, params }: JsonObject): Promise<Answered> | undefined => {
     const { _meta: _ofServer, ...about } = isObject(params) ? params : {};
     const question = { method: String(method), params: about };
@@ -119,14 +119,14 @@ export class Asker {
     return this.ask(question).catch(failed);
   };
 
-  /** @throws the reason why there is no answer */
+  /** Asks a question. @throws an error with the reason if there is no answer */
   ask(question: Question): Promise<Answered> {
     const answer = this.last.then(() => this.askNow(question));
     this.last = answer.catch(() => undefined);
     return answer;
   }
 
-  /** The call has ended: nobody waits for an answer. */
+  /** Ends open questions when the call has ended. */
   close(): void {
     this.over.abort(new Error('The call has ended'));
   }

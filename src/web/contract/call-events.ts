@@ -18,23 +18,23 @@ export interface ExecutedCall extends EndOfCall {
   readonly kind: 'executed';
   readonly executionId: string;
   readonly status: OutcomeStatus;
-  /** `internal_error`: our own bug. */
+  /** `internal_error`: a bug of the server. */
   readonly errorType?: OutcomeCode | 'internal_error' | undefined;
   /** JSON-RPC code of the failure. */
   readonly errorCode?: number | undefined;
-  /** The failure is the tool's own and feeds its circuit. */
+  /** Whether the failure is the tool's fault, which counts for its circuit. */
   readonly fault: boolean;
   readonly executionTimeMs: number;
   /** End of the execution, milliseconds since the epoch. */
   readonly at: number;
   readonly test: boolean;
-  /** It probed a half-open circuit. */
+  /** Whether it probed a half-open circuit. */
   readonly probe: boolean;
   /** Bytes of the result as JSON. */
   readonly outputSize?: number | undefined;
 }
 
-/** A call that was answered with a cached or a shared result: nothing was run. */
+/** A call that was answered with a cached or shared result, without an execution. */
 export interface CachedCall extends EndOfCall, CachedAnswer {
   readonly kind: 'cached';
 }
@@ -49,8 +49,8 @@ export type CallEvent = ExecutedCall | CachedCall | RefusedCall;
 type EventsByKind = { readonly [K in CallEvent['kind']]: TypedEvents<Extract<CallEvent, { kind: K }>> };
 
 /**
- * The end of a call of a known tool, once: executed, cached or refused. A replayed key and `forbidden` are only counted. Emitted synchronously; a listener that throws fails no call.
- * A listener that one tool concerns subscribes to that tool.
+ * Emits the end of each call of a known tool once: executed, cached or refused. Replayed calls and `forbidden` are only
+ * counted. Events are synchronous, and a listener that throws does not fail the call.
  */
 @Injectable()
 export class CallEvents {

@@ -18,9 +18,8 @@ export interface CachedAnswer {
 }
 
 /**
- * The private pass of one call. Each guard and the recorder set their flag: the handler runs nothing that lacks one, so
- * a call that reaches it by any other way than the door fails. Its slot and its budget unit hang here and are given
- * back in one place when the call ends.
+ * The state of one call on its way through the door. Each guard and the recorder set a flag. The handler refuses a call without
+ * all flags, so that no call can bypass the door. The ticket holds the slot and the budget of the call, and `end` returns both.
  */
 export class CallTicket {
   budgeted = false;
@@ -28,15 +27,15 @@ export class CallTicket {
   admittedToQueue = false;
   recorded = false;
 
-  /** The call probes a half-open circuit. */
+  /** Whether the call probes a half-open circuit. */
   probe = false;
-  /** Nothing is run: circuit, capacity and recorder let the call pass, and only the budget counts it. */
+  /** A cached answer: nothing runs, and only the budget counts the call. */
   kept: CachedAnswer | undefined;
-  /** Set by the capacity guard for a tool that gives slots: the call runs in it. */
+  /** The slot in which the call runs. Set by the capacity guard, if the tool has slots. */
   slot: Slot | undefined;
   /** Set by the budget guard for calls of an investigation. */
   budget: BudgetState | undefined;
-  /** The execution failed, and that counts against the tool's circuit. */
+  /** Whether the execution failed by the tool's fault, which counts against its circuit. */
   toolFault = false;
   /** A sentence about the failure for callers with `tools:admin` only. */
   aside: string | undefined;
@@ -54,11 +53,11 @@ export class CallTicket {
   constructor(
     readonly executionId: string,
     readonly tool: Tool,
-    /** The deadline of the whole call, from its way in. */
+    /** Deadline of the whole call, from its arrival. */
     readonly deadline: Deadline,
   ) {}
 
-  /** @throws Error for a call that has not passed each guard and the recorder, or that has ended */
+  /** @throws Error if the call has not passed all guards and the recorder, or has ended */
   assertAdmitted(): void {
     if (this.budgeted && this.circuitPassed && this.admittedToQueue && this.recorded && !this.isOver) return;
     throw new Error('A call reaches its tool only through the door');
@@ -69,17 +68,17 @@ export class CallTicket {
     return Math.round(performance.now() - this.startedAtMs - (this.notes.askedMs ?? 0));
   }
 
-  /** Gives the budget unit back if the call is refused after all. */
+  /** Registers a function that returns the budget if the call is refused later. */
   returnIfRefused(release: Release): void {
     this.onRefusal = release;
   }
 
-  /** Gives the slot of a half-open circuit back at the end. */
+  /** Registers a function that releases the slot of a half-open circuit at the end. */
   returnAtEnd(release: Release): void {
     this.onEnd = release;
   }
 
-  /** The door's last step. */
+  /** Ends the call and releases everything that it holds. */
   end(refused: boolean): void {
     if (this.isOver) return;
     this.isOver = true;

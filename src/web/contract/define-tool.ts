@@ -9,13 +9,13 @@ import { ToolFailure } from './tool-outcome.js';
 
 /** One execution of a built-in tool. */
 export interface BuiltinRun extends ToolRun {
-  /** Aborts at the deadline and when the caller leaves. */
+  /** Aborts at the deadline and when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
 /** Optional members of a built-in tool. */
 interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
-  /** The schema for callers, if a public contract requires one less strict than `input`. */
+  /** Schema for callers, if a public contract requires a less strict one than `input`. */
   readonly published?: JsonSchema;
   /** Hints; a missing one means the worst case, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
@@ -32,18 +32,20 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   readonly asReused?: Tool['asReused'];
   /** A scope that callers need besides `tools:call`; lists omit the tool for others. */
   readonly scope?: Scope;
-  /** Why a caller may not call it with this input; undefined if it may. */
+  /** The reason why a caller may not call it with this input; undefined if it may. */
   readonly refuses?: (input: Input, caller: Principal) => string | undefined;
 }
 
+/** Definition of a built-in tool. */
 export interface ToolSpec<Input> extends Extras<Input> {
   readonly name: string;
   readonly description: string;
   /** JSON Schema (2020-12) of the input. An absent field gets the `default` of its schema. */
   readonly input: JsonSchema;
   /**
-   * @param input valid, with its defaults
-   * @param run `signal` aborts at the deadline and when the caller leaves; the call then ends even if the tool goes on
+   * Runs a call.
+   * @param input valid input, with its defaults
+   * @param run its `signal` aborts at the deadline or when the caller disconnects; the call then ends even if `run` does not
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure
    */
@@ -121,12 +123,12 @@ function defaultsIn({ properties }: JsonSchema): object {
   );
 }
 
-/** Maximum size of an input for which all problems are reported; for larger ones only the first is. */
+/** Max bytes of an input whose problems are all reported. For larger ones only the first is. */
 const maxBytesForAll = 65_536;
 
 function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Verdict {
   const all = compileSchema(schema, { allErrors: true });
-  // Compiled on demand, because the start of the server would take a tenth longer.
+  // Compiled on demand, because it would make the start of the server a tenth slower.
   let first: ReturnType<typeof compileSchema> | undefined;
   return (input, bytes) => {
     const { problemsOf, repair } = bytes <= maxBytesForAll ? all : (first ??= compileSchema(schema));
@@ -135,10 +137,10 @@ function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Ver
   };
 }
 
-/** Whether the tool itself reported the failure, or the caller left. */
+/** Whether the tool itself reported the failure, or the caller disconnected. */
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
-/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves; errors of the work */
+/** Runs work until the deadline. @throws ToolFailure `timeout`, `cancelled` if the caller disconnects; the work's errors */
 async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;

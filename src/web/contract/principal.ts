@@ -2,32 +2,32 @@ import { isOneOf, type NamePattern } from '../../base/common/name-patterns.js';
 
 /** The authenticated caller. */
 export interface Principal {
-  /** Owner of the key, or the subject of the access token; else `anonymous`. */
+  /** Owner of the key, or subject of the access token, or else `anonymous`. */
   readonly userId: string;
-  /** Id of the key that was shown, or `<issuer>#<subject>` of the access token; absent without either. */
+  /** Id of the key, or `<issuer>#<subject>` of the access token. Absent without either. */
   readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Projects that it may use; the first is the default. Absent: all, with `default` as the default. */
   readonly projects?: readonly string[] | undefined;
   /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
   readonly tools?: readonly NamePattern[];
-  /** Virtual MCP servers that the key is bound to, by name. Absent: to none. */
+  /** Names of the virtual MCP servers to which the key is limited. Absent: it is not limited. */
   readonly mcpServers?: readonly string[];
   /** The tools of the virtual MCP servers of its key, or of the one that it uses now. Absent: all. */
   readonly choice?: ToolChoice;
-  /** No key was shown: of the built-in tools only those may be called that neither write nor reach out. */
+  /** Set for a caller without a key, which may not call built-in tools that write or reach out. */
   readonly keyless?: boolean;
-  /** Absent: any number of calls. */
+  /** Max rate of calls. Absent: no limit. */
   readonly rate?: CallRate;
-  /** The holder of the budgets that its calls spend. Absent: the investigation. */
+  /** Whose budget its calls spend. Absent: that of the investigation. */
   readonly budget?: RateSubject;
-  /** Present if an access token was shown instead of a key. */
+  /** Present if the caller has an access token instead of a key. */
   readonly token?: TokenCaller;
 }
 
 /** A caller by an access token. */
 export interface TokenCaller {
-  /** The person's name, for show. */
+  /** Display name of the person. */
   readonly name?: string;
   /** The agent: the client to which the token was issued. */
   readonly client?: string;
@@ -35,17 +35,17 @@ export interface TokenCaller {
   readonly expiresAt: number;
   /** The scopes that access rules grant; the token's own `scope` may narrow them. */
   readonly granted: readonly Scope[];
-  /** Present if no access rule matches: the claims that rules look at. */
+  /** Claims that the access rules read. Present if no rule matches. */
   readonly unmatched?: string;
-  /** Absent in a session of the console, and in a call that was stored. */
+  /** The token itself. Absent for a console session, and for a stored call. */
   readonly text?: TokenText;
 }
 
-/** The text of an access token, which JSON, copies and logs of its caller leave out. */
+/** The text of an access token. It does not appear in JSON, copies or logs of its caller. */
 export class TokenText {
   readonly #text: string;
 
-  /** @param id its SHA-256 */
+  /** @param id SHA-256 of the token */
   constructor(
     text: string,
     readonly id: string,
@@ -53,7 +53,7 @@ export class TokenText {
     this.#text = text;
   }
 
-  /** To exchange it: it is sent nowhere else. */
+  /** The token, only for a token exchange with its issuer. */
   reveal(): string {
     return this.#text;
   }
@@ -63,7 +63,7 @@ export class TokenText {
   }
 }
 
-/** Tools that were chosen, as they are now. */
+/** A current selection of tools. */
 export interface ToolChoice {
   has(tool: string): boolean;
 }
@@ -71,18 +71,18 @@ export interface ToolChoice {
 /** A caller with the projects that its request covers; absent: all. */
 export type Reader = Pick<Principal, 'projects'>;
 
-/** Whether a key is for some projects alone. Without a key a caller calls in one project and reads of all. */
+/** Whether a caller is limited to some projects. A caller without a key calls in one project and reads all. */
 export const isBound = ({ projects, keyless }: Principal): boolean => projects !== undefined && !keyless;
 
-/** How many calls may come within a second, or a minute. */
+/** Max calls per second or minute. */
 export interface CallRate {
   readonly calls: number;
   readonly per: (typeof ratePeriods)[number];
-  /** Calls that share the limit, for access tokens: those of a person, or those of an agent for all people. Default: `subject`. */
+  /** For access tokens: whether the calls of a person or of an agent share the limit. Default: `subject`. */
   readonly by?: RateSubject | undefined;
 }
 
-/** The person, or the agent for all people, whose calls count together. A token that names no agent counts for its person. */
+/** Id of the person or agent whose calls are counted together. A token without an agent counts for its person. */
 export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'subject') {
   const { client } = token ?? {};
   // A key's id begins with the issuer, up to the first #.
@@ -91,7 +91,7 @@ export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'su
     : { id: keyId, who: token ? 'this person' : 'this key' };
 }
 
-/** The caller of several requests: the id of its key; callers without a key are one. */
+/** The id of a caller: that of its key. All callers without a key share one. */
 export const callerIdOf = ({ keyId = 'anonymous' }: Principal): string => keyId;
 
 export const ratePeriods = ['second', 'minute'] as const;
@@ -117,16 +117,16 @@ interface Callable {
   readonly annotations: { readonly readOnly: boolean; readonly openWorld: boolean };
 }
 
-/** Whether a caller may call a tool: lists, searches and the door all ask this. */
+/** Whether a caller may call a tool, for lists, searches and calls. */
 export const mayCall = (caller: Principal, tool: Callable): boolean =>
   mayName(caller, tool.name) && !needsKey(caller, tool);
 
-/** Whether a caller may call a tool of this name, whether there is one or not. */
+/** Whether a caller may call a tool of this name, which need not exist. */
 export const mayName = (caller: Principal, name: string): boolean =>
   caller.scopes.has('tools:call') &&
   (caller.tools === undefined || isOneOf(caller.tools, name)) &&
   (caller.choice?.has(name) ?? true);
 
-/** Custom tools were registered by the operator for the agents here; a built-in tool that writes or reaches out acts for its caller. */
+/** Whether the caller needs a key: for built-in tools that write or reach out. The operator answers for custom tools. */
 export const needsKey = ({ keyless = false }: Principal, { kind, annotations }: Callable): boolean =>
   keyless && kind === 'builtin' && (!annotations.readOnly || annotations.openWorld);

@@ -6,13 +6,13 @@ import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
-/** A call that is about to run: it can no longer be refused. */
+/** The start of a call, which cannot be refused any more. */
 export interface CallStart {
   readonly executionId: string;
   readonly budget: BudgetState | undefined;
 }
 
-/** What an execution is of: a tool, or a request to an MCP server for something else. */
+/** Kinds of executions: of a tool, or other requests to an MCP server. */
 export const executionKinds = ['tool', 'resource', 'prompt', 'completion'] as const;
 export type ExecutionKind = (typeof executionKinds)[number];
 
@@ -24,30 +24,30 @@ export interface CallRequest {
   readonly principal: Principal;
   /** Address of the caller, if the transport knows it. */
   readonly address?: string;
-  /** The caller's own limit in milliseconds. */
+  /** The caller's timeout in milliseconds. */
   readonly timeoutMs?: number;
-  /** Cancelled when the caller leaves; absent: the call runs on to its end. */
+  /** Cancelled when the caller disconnects. Absent: the call runs to its end. */
   readonly cancellation?: Cancellation | undefined;
   readonly onStart?: (start: CallStart) => void;
   /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;
-  /** How the caller can be asked while its call runs, or between two rounds of it. Absent: not at all. */
+  /** Lets the tool ask the caller, during the call or between two rounds. Absent if the caller cannot be asked. */
   readonly asks?: Asks | undefined;
-  /** Bytes of the input as the transport received it, or more; absent if it does not know. */
+  /** Upper bound of the bytes of the input, if the transport knows it. */
   readonly bytesAtMost?: number;
-  /** The caller's own name for this call: with the same one it is not run twice. */
+  /** The caller's key for this call. Calls with the same key run once. */
   readonly idempotencyKey?: string;
-  /** Comes before the tool, or a process of it, is given the call. @throws ToolFailure if it must not be given */
+  /** Awaited before the tool or its process gets the call. @throws ToolFailure if it must not get it */
   readonly begin?: (() => Promise<void>) | undefined;
-  /** It was queued: its rate was counted then, and its cancellation is its caller's order, not that the caller has left. */
+  /** Whether the call was queued: its rate was counted then, and its cancellation is by order, not by a disconnect. */
   readonly queued?: boolean;
-  /** Id of the execution, if the transport has a fresh UUIDv7 at hand. */
+  /** Id of the execution, if the transport has already generated a UUIDv7. */
   readonly executionId?: string | undefined;
   /** A test call by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;
-  /** The execution that is run once more. */
+  /** Id of the execution that this call repeats. */
   readonly replayOf?: string;
-  /** Absent: `tool`. */
+  /** Kind of the execution. Default: `tool`. */
   readonly kind?: ExecutionKind;
 }
 
@@ -61,8 +61,8 @@ export interface CallAnswer {
   readonly outcome: ToolOutcome;
   /** The rest of the investigation's budget; absent without an investigation or a limit. */
   readonly budget?: BudgetState | undefined;
-  /** An earlier call with the same idempotency key was answered so: nothing was run. */
+  /** Present if the outcome is that of an earlier call with the same idempotency key. */
   readonly replayed?: true;
-  /** Interrupted, and with the same key it runs again: its tool was not given the call, or is idempotent. */
+  /** Whether an interrupted call may run again with the same key: its tool did not get it, or is idempotent. */
   readonly mayRunAgain?: boolean;
 }

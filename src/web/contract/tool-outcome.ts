@@ -4,7 +4,7 @@ export type OutcomeStatus = 'success' | 'error' | 'timeout';
 
 /** Why an execution failed. */
 export interface ToolErrorBody {
-  /** JSON-RPC code: the tool's own where it answered, else the table's. */
+  /** JSON-RPC code: the tool's own if it answered, or else that of the error table. */
   readonly code: number;
   readonly type: OutcomeCode;
   readonly message: string;
@@ -72,7 +72,7 @@ export class ToolFailure extends Error {
   readonly data: unknown;
   /** A sentence for callers with `tools:admin` only, such as the end of the tool's stderr. */
   readonly aside: string | undefined;
-  /** Counts against the tool's circuit. */
+  /** Whether it counts against the tool's circuit. */
   readonly isToolFault: boolean;
 }
 
@@ -81,7 +81,7 @@ interface ToolFailureOptions {
   readonly data?: unknown;
   readonly aside?: string | undefined;
   /**
-   * false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked.
+   * false if this failure is not the tool's fault although its type is, for example a timeout before a process got the call.
    */
   readonly toolFault?: boolean;
 }
@@ -93,8 +93,8 @@ const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
 ]);
 
 /**
- * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error ("Invalid params");
- * one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
+ * Whether a failure counts against the tool's circuit. An answer of -32602 ("Invalid params") is the caller's error.
+ * Cancelled and interrupted calls, and those without their upstream, are not the tool's fault.
  */
 function isToolFault(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
   if (notTheToolsFault.has(error.type)) return false;

@@ -7,6 +7,7 @@ import type { Asks } from './asks.js';
 import { mayCall, type Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
+/** Where tools come from; `ui` tools act on a page of the console. */
 export const toolKinds = ['builtin', 'custom', 'mcp', 'ui'] as const;
 export type ToolKind = (typeof toolKinds)[number];
 
@@ -19,8 +20,8 @@ export interface ToolAnnotations {
 }
 
 /**
- * The fate of a result that tells of an error under status success: nothing, the finding stands on the execution, or
- * an answer that is itself the report of a failure is marked as a semantic failure besides.
+ * How to treat a successful result that reports an error. `off`: ignore it. `show`: store the finding with the execution.
+ * `mark`: also mark the execution as a semantic failure if the whole answer is a report of a failure.
  */
 export const semanticErrorModes = ['off', 'show', 'mark'] as const;
 export type SemanticErrors = (typeof semanticErrorModes)[number];
@@ -34,23 +35,23 @@ export interface ToolDefinition {
   readonly version: string;
   /** JSON Schema (2020-12) of the input, as published. */
   readonly inputSchema: JsonSchema;
-  /** JSON Schema of the structured content of its results, where an MCP server promises one. */
+  /** JSON Schema of the structured content of its results, if its MCP server lists one. */
   readonly outputSchema?: JsonSchema;
   readonly annotations: ToolAnnotations;
   /** Annotations as an MCP server lists them. */
   readonly hints?: object;
   /** Pictures for people, as an MCP server lists them. */
   readonly icons?: readonly object[];
-  /** The `_meta` with which an MCP server lists it, for programs such as those that show its own pages. */
+  /** The `_meta` with which an MCP server lists it, for example for clients that show its pages. */
   readonly meta?: object;
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;
-  /** The value for an LLM to read when the tool fails or is refused. */
+  /** Value for the LLM if the tool fails or the call is refused. */
   readonly fallback?: unknown;
-  /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
+  /** Max calls of this tool per investigation. Absent: the configured default; 0: no limit. */
   readonly callsPerInvestigation?: number;
-  /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
+  /** How long a result answers equal calls, in milliseconds, if the tool only reads. Absent or 0: not cached. */
   readonly cacheTtlMs?: number;
   /** How to treat an error inside a successful result; default `show`. */
   readonly semanticErrors?: SemanticErrors;
@@ -58,7 +59,7 @@ export interface ToolDefinition {
   readonly thresholds?: Partial<ToolThresholds>;
 }
 
-/** Notes of one execution on its way; they become the metric's metadata. All durations in milliseconds. */
+/** Notes that are taken during an execution and become its metadata. All durations in milliseconds. */
 export interface ExecutionNotes {
   attempts: number;
   queueMs?: number;
@@ -67,22 +68,22 @@ export interface ExecutionNotes {
   signal?: string | null;
   stderrTail?: string;
   pid?: number;
-  /** It failed after it had reached the tool, which may have done its work. */
+  /** The call failed after it had reached the tool, which may have done its work. */
   resultUnknown?: boolean;
-  /** Bytes of the tool's own answer, where it is known without serialising again. */
+  /** Bytes of the tool's own answer, if known without serialising it again. */
   outputBytes?: number;
-  /** The tool's own answer as it was written, where that is known: read for semantic errors, never stored. */
+  /** Text of the tool's own answer, if known. It is searched for semantic errors and never stored. */
   outputText?: string | undefined;
-  /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
+  /** How long this result may answer equal calls, in milliseconds, if less than the tool's `cacheTtlMs`. */
   ttlMs?: number;
-  /** How long a person was asked: this counts neither as the tool's time nor against the deadline. */
+  /** Time for which a person was asked. It counts neither as the tool's time nor against the deadline. */
   askedMs?: number;
-  /** The kind of a question that the caller could not be asked: `form` or `url`. */
+  /** Kind of a question that could not be put to the caller: `form` or `url`. */
   unasked?: string;
   [other: string]: unknown;
 }
 
-/** The caller of a call, as the limits of callers see it. */
+/** The caller of a call, for limits per caller. */
 export type Caller = Pick<ToolRun, 'context' | 'principal'> & { readonly address?: string };
 
 /** The parameters of one execution. */
@@ -91,120 +92,115 @@ export interface ToolRun {
   readonly context: CallContext;
   readonly principal: Principal;
   readonly deadline: Deadline;
-  /** Cancelled when the caller leaves. */
+  /** Cancelled when the caller disconnects. */
   readonly cancellation: Cancellation;
   /** The call probes a half-open circuit: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
-  /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
+  /**
+   * Awaited before a process gets the call, by a tool that `waitsForProcess`.
+   * @throws ToolFailure if the process must not get it
+   */
   readonly begin?: (() => Promise<void>) | undefined;
-  /** Receives the tool's notices while it works. */
+  /** Receives the tool's progress and logs while it works. */
   readonly onProgress?: NoticeListener | undefined;
-  /** How the tool may ask the caller. Absent: not at all. */
+  /** Lets the tool ask the caller. Absent if the caller cannot be asked. */
   readonly asks?: Asks | undefined;
 }
 
-/** Gives something back; calling it twice is harmless. */
+/** Releases something; a second call has no effect. */
 export type Release = () => void;
 
-/** Leave to run one call of a tool, which is given before anything is recorded. */
+/** A reserved place for one call of a tool, which is taken before anything is recorded. */
 export interface Slot {
-  /** Runs the call as the tool's `run` does, on what was reserved for it. */
+  /** Runs the call like the tool's `run`, with the reserved resources. */
   run(input: unknown, run: ToolRun): Promise<unknown>;
   readonly release: Release;
 }
 
+/** Reasons for a tool to be unavailable. `held`: its approval is missing; `error`: it cannot be started. */
 export const unavailableStates = ['held', 'disabled', 'error'] as const;
-/** Why calls of a tool are refused. `held`: its approval is missing; `error`: it cannot be started. */
+/** Why calls of a tool are refused. */
 export interface Unavailability {
   readonly state: (typeof unavailableStates)[number];
   readonly why: string;
 }
 
-/** A named capability that the registry knows and the door runs. */
+/** A tool that the registry lists and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
-  /** Present while no more than its definition is known: another tool has taken its place when this resolves. */
+  /** Loads the tool, of which only the definition is known so far. When it resolves, the loaded tool is registered instead. */
   load?(): Promise<void>;
-  /** Identifies what a call of it runs; absent: the definition's version does. */
+  /** Identifies the code and settings that a call runs. Absent: the definition's version does. */
   readonly revision?: string;
-  /** The part of its executions that is stored beside their records; absent: nothing. */
+  /** Executions whose input and answer are stored. Absent: none. */
   readonly capture?: 'failures' | 'all' | undefined;
-  /** Takes out of a JSON value what the tool knows to be secret. Absent: nothing. */
+  /** Replaces the tool's secrets in a JSON value. Absent: it has none. */
   redact?(value: unknown): unknown;
   /**
-   * @param bytes of the input's JSON, or somewhat more
-   * @param holder whose input waits, in the limits of callers
-   * @returns ways in which the input breaks the schema; empty when it is valid; or the valid input that it stands for. A
-   *   promise if finding out takes long
-   * @throws Refusal if it would take too long
+   * Checks an input.
+   * @param bytes size of the input's JSON, or somewhat more
+   * @param holder id of the caller, for limits per caller
+   * @returns the problems of the input, an empty list if it is valid, or a repaired input; a promise if the check takes long
+   * @throws Refusal if the check would take too long
    */
   validate(input: unknown, bytes: number, holder?: string): Verdict | Promise<Verdict>;
   /**
-   * Checks the caller further, for a tool that asks for more than leave to call it. The input is valid.
-   * @returns why this caller may not call it so; undefined: it may
+   * Checks whether a caller may call the tool with this valid input. Absent: all that may call the tool may.
+   * @returns the reason for a refusal, or undefined
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
-  /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
+  /** Whether lists contain it for a caller that may call it. Absent: yes. Calls are not affected. */
   isListed?(lister: Lister): boolean;
-  /** Whether its calls are to be run as tasks, as an MCP server lists it now. */
+  /** Whether its calls may or must run as tasks, as its MCP server lists it now. */
   taskSupport?(): 'optional' | 'required' | undefined;
-  /** Why it cannot be called now, for lists and reports. Absent: it can. */
+  /** Why it cannot be called now, for lists and reports. Absent: it can be called. */
   unavailable?(): Unavailability | undefined;
-  /**
-   * Checks what the call needs beyond its input and its caller, such as an open page.
-   * @throws Refusal
-   */
+  /** Checks further needs of a call, such as an open page. @throws Refusal */
   admit?(call: Pick<ToolRun, 'context' | 'principal'>): Promise<void>;
-  /**
-   * Takes a slot of the tool before anything is recorded.
-   * @throws Refusal `queue_full` or `tool_unavailable`
-   */
+  /** Takes a slot of the tool. @throws Refusal `queue_full` or `tool_unavailable` */
   takeSlot?(caller: Caller): Slot;
   /**
-   * The cache key of a tool whose results are cached: the JSON value that decides its result beside labels and project. Absent: its
-   * input. Asked for every call.
+   * The JSON value that decides a result beside labels and project: the cache key of a tool whose results are cached. Absent:
+   * the input. Called for each call.
    */
   cacheKey?(input: unknown): unknown;
   /**
-   * The value for an LLM to read instead of a result, where it depends on why there is none. Absent: the definition's
-   * `fallback`.
+   * Value for the LLM in place of a result, if it depends on the reason of the failure. Absent: the definition's `fallback`.
    */
   fallback?(reason: string): unknown;
   /** Called when a cached or shared result answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
-  /** The result as the caller of such a call reads it; absent: as it is. It must not throw. */
+  /** Changes the result for the caller of such a call. Absent: unchanged. It must not throw. */
   asReused?(result: unknown): unknown;
-  /** Its `run` awaits `begin` when a process takes the call. Any other tool is given its calls at once. */
+  /** Its `run` awaits `begin` when a process takes the call. Other tools get their calls at once. */
   readonly waitsForProcess?: true;
   /**
-   * Ends at the deadline and on abort by itself, cleaning up what it started.
+   * Runs a call. Ends by itself at the deadline and on cancellation, and cleans up.
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure
    */
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
 
-/** The caller of a list, with the page that its calls are to act on. */
+/** The caller of a list, with the console page on which its calls act. */
 export type Lister = Pick<ToolRun, 'principal'> & Pick<CallContext, 'uiSession'>;
 
-/** Whether a list or a search shows the tool. @param isAsked the caller asked for tools of this kind by name */
+/** Whether a list or a search shows the tool. @param isAsked the caller asked for tools of this kind */
 export const isShown = (tool: Tool, lister: Lister, isAsked = false): boolean =>
   mayCall(lister.principal, tool.definition) && (isAsked || (tool.isListed?.(lister) ?? true));
 
-/** The value for an LLM to read instead of the tool's result; undefined if the tool names nothing. */
+/** Value for the LLM in place of the tool's result; undefined if the tool has none. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
 
-/** An outcome to be stored: its result is without secrets as well. */
+/** The outcome without secrets in its result, for storage. */
 export const keptOutcomeOf = (tool: Tool | undefined, outcome: ToolOutcome): ToolOutcome =>
   tool?.redact && outcome.result !== undefined
     ? { ...outcome, result: tool.redact(outcome.result) }
     : outcome;
 
-/**
- * The caller of a call, and its investigation, run and labels; REST takes it from body and headers, MCP from `_meta`.
- */
+/** The user, investigation, run and labels of a call. REST reads them from body and headers, MCP from `_meta`. */
 export interface CallContext {
   readonly userId: string;
   readonly requestId: string;
@@ -220,29 +216,26 @@ export interface CallContext {
   readonly tracestate?: string;
 }
 
-/**
- * The limits by which a tool is graded and advised on. Rates are 0 to 1, latencies milliseconds; each limit still belongs to the
- * better grade.
- */
+/** Limits of a tool's grades. Rates are 0 to 1, latencies milliseconds; a figure at its limit gets the better grade. */
 export interface ToolThresholds {
-  /** Healthy from here on. */
+  /** Min rate of a healthy tool. */
   readonly successRateHealthy: number;
-  /** Degraded from here on, unhealthy below. */
+  /** Min rate of a degraded tool; below, it is unhealthy. */
   readonly successRateDegraded: number;
-  /** A mean up to here is healthy. */
+  /** Max mean latency of a healthy tool. */
   readonly latencyHealthyMs: number;
-  /** A mean up to here is degraded, unhealthy beyond. */
+  /** Max mean latency of a degraded tool; beyond, it is unhealthy. */
   readonly latencyDegradedMs: number;
-  /** Minimum number of calls for any advice. */
+  /** Min calls for a grade. */
   readonly minCalls: number;
-  /** Errors and timeouts in the window from which a break is advised. */
+  /** Min errors and timeouts in the window that open the circuit. */
   readonly errorThreshold: number;
   readonly windowMinutes: number;
-  /** A call that took this long is slow. */
+  /** Min duration of a slow call. */
   readonly slowCallMs: number;
 }
 
-/** The thresholds of tools that name no others. */
+/** Default thresholds. */
 export const defaultThresholds: ToolThresholds = {
   successRateHealthy: 0.95,
   successRateDegraded: 0.8,

@@ -5,21 +5,21 @@ import { map } from 'rxjs';
 import { propertiesOf } from './dto.pipe.js';
 import type { Page } from './page.js';
 
-/** RFC 4180. A spreadsheet would take text with these first characters for a formula. */
+/** Formats a cell (RFC 4180). Text that a spreadsheet would read as a formula is prefixed. */
 function cell(value: unknown): string {
   const json = value instanceof Date ? value.toISOString() : JSON.stringify(value ?? '');
   const text = typeof value === 'string' ? value.replace(/^[=+\-@\t\r]/, "'$&") : value == null ? '' : json;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The page is answered as CSV to `format=csv` and to `Accept: text/csv`: a column for each member of the view. */
+/** Answers a page as CSV to `format=csv` or `Accept: text/csv`, with a column for each member of the view. */
 export function Csv(view: Type): MethodDecorator {
   const names = [...propertiesOf(view).keys()];
   const table: NestInterceptor<Page<object>, unknown>['intercept'] = (context, next) => {
     const { query, headers } = context.switchToHttp().getRequest<FastifyRequest>();
     const asked = query as { format?: unknown };
     const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = asked;
-    // Another format stays, and is refused as an unknown field.
+    // Any other format is refused later as an unknown field.
     if (format === 'csv' || format === 'json') delete asked.format;
     if (format !== 'csv') return next.handle();
     const reply = context.switchToHttp().getResponse<FastifyReply>().type('text/csv; charset=utf-8');

@@ -8,7 +8,7 @@ import { escapePointer, maxProblems, unstorable } from '../../base/common/field-
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The values of a query or a path, which are all text. */
+/** Base of DTOs of queries and paths, whose values are all text. */
 export class QueryText {}
 
 /** Nest's validation of bodies, queries and paths: reports each invalid field once and rejects unknown fields. */
@@ -84,7 +84,7 @@ function firstProblems(errors: readonly ValidationError[]): FieldProblem[] {
   return found;
 }
 
-/** Problems one by one: a suggestion for an unknown field costs time, and only the first problems are told. */
+/** Yields problems one by one, because only the first are reported and suggestions for unknown fields cost time. */
 function* problemsOf(errors: readonly ValidationError[], above: string): Generator<FieldProblem, void> {
   for (const error of errors) {
     const { property, constraints, contexts, children = [] } = error;
@@ -104,7 +104,7 @@ function unknownField({ property, target = {} }: ValidationError): string {
   return meant === undefined ? notKnown : `${notKnown}: did you mean "${meant}"?`;
 }
 
-/** Metadata key of a body: the view that answers show. */
+/** Metadata key of a body: the view with which the resource is answered. */
 export const VIEW = 'toolkeeper:view';
 
 /** Removes members of the view that are not changes, so that the answer of GET can be sent back. */

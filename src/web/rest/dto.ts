@@ -34,7 +34,8 @@ function Items(checks: readonly Check[]): PropertyDecorator {
     const problems: [string, string][] = [];
     for (const [name, item] of Object.entries(all)) {
       const [message] = checks.find(([, isValid]) => !isValid(item)) ?? [];
-      if (message !== undefined && problems.push([name, sentence(message, item)]) === maxProblems) break;
+      if (message !== undefined) problems.push([name, sentence(message, item)]);
+      if (problems.length === maxProblems) break;
     }
     return problems;
   };
@@ -77,19 +78,19 @@ const checksOf = (table: Bounds, schema: Schema): Check[] =>
       (it) => isValid(it, schema[keyword] as never),
     ]);
 
-/** A type into which class-transformer does not descend. */
+/** Stands for a property's type, so that class-transformer leaves the value as it is. */
 @Exclude()
 class Opaque {}
 
 type Convert = (value: unknown) => unknown;
-const same: Convert = (value) => value;
+const unchanged: Convert = (value) => value;
 
 /** Combines a property's schema, its conversion and its checks, including whether it may be absent or null. */
 function field(
   schema: Schema,
   checks: readonly Check[],
-  fromText = same,
-  fromJson = same,
+  fromText = unchanged,
+  fromJson = unchanged,
 ): PropertyDecorator {
   const { required, nullable, default: defaultValue } = schema;
   return applyDecorators(
@@ -123,6 +124,7 @@ export const Ruled =
 export const AnyObject: Decorator = (schema) =>
   field({ type: 'object', additionalProperties: true, ...schema }, [isObject]);
 
+/** An optional JSON object. */
 export const OptionalObject = (example: object, description?: string): PropertyDecorator =>
   AnyObject({ required: false, example, description });
 
@@ -136,7 +138,7 @@ export const Text = (maxLength: number, schema: Schema = {}): PropertyDecorator 
 export const OptionalText = (maxLength: number, schema: Schema = {}): PropertyDecorator =>
   Text(maxLength, { required: false, ...schema });
 
-/** The pattern of an id that the database takes for a UUID. */
+/** Pattern of a UUID as PostgreSQL accepts it. */
 export const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 const toNumber: Convert = (text) =>
@@ -171,12 +173,13 @@ export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): P
   OneOf(values, { required: false, ...schema });
 
 /** Parses `a,b` in a query like the parameter given twice. */
-const toList: Convert = (text) =>
-  text === undefined
-    ? undefined
-    : [text]
-        .flat()
-        .flatMap((part) => (typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part));
+const toList: Convert = (text) => {
+  if (text === undefined) return undefined;
+  const parts = [text].flat();
+  return parts.flatMap((part) =>
+    typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part,
+  );
+};
 
 const list = (schema: Schema, ...ofItems: readonly Check[]): PropertyDecorator =>
   applyDecorators(field(schema, [isList, ...checksOf(sizes, schema)], toList), Items(ofItems));
@@ -194,7 +197,7 @@ export const SomeOf = (values: readonly string[], schema: Schema = {}): Property
 export const ObjectList: Decorator = (schema) =>
   list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, isObject);
 
-/** An optional object of strings or integers, depending on `additionalProperties`, or of what `isItem` takes. */
+/** An optional object. Its values are strings or integers, depending on `additionalProperties`, or pass `isItem`. */
 export function OptionalMap(
   schema: Schema & { readonly additionalProperties: Schema },
   isItem: Check = schema.additionalProperties['type'] === 'integer' ? isInteger : isText,
@@ -212,7 +215,7 @@ export function OptionalMap(
 /** An optional nested DTO. */
 export const OptionalNested = (type: Type, schema: Schema = {}): PropertyDecorator =>
   applyDecorators(
-    field({ type, required: false, ...schema }, [isObject], same, (value) => instanceOf(type, value)),
+    field({ type, required: false, ...schema }, [isObject], unchanged, (value) => instanceOf(type, value)),
     rules.ValidateNested(),
   );
 
@@ -222,7 +225,7 @@ export function NestedList(type: Type, maxItems: number, schema: Schema = {}): P
   const dtos: Convert = (value) =>
     rules.isArray(value) && value.length <= maxItems ? value.map((item) => instanceOf(type, item)) : value;
   return applyDecorators(
-    field(merged, [isList, ...checksOf(sizes, merged)], same, dtos),
+    field(merged, [isList, ...checksOf(sizes, merged)], unchanged, dtos),
     Items([isObject]),
     rules.ValidateNested(),
   );
@@ -286,6 +289,7 @@ export const SentBackBy =
 export const Limit = (defaultValue: number, schema: Schema = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: defaultValue, example: defaultValue, ...schema });
 
+/** The cursor of a page after the first. */
 export const Cursor = (): PropertyDecorator =>
   OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
 
@@ -295,6 +299,7 @@ export class PageQuery {
   @Cursor() readonly cursor?: string;
 }
 
+/** Max characters of a project's name. */
 export const maxProjectLength = 256;
 
 /** The project of a request. */
@@ -327,7 +332,8 @@ export function momentOf(text: string): Date {
   const [, date = ''] = isoTime.exec(text) ?? [];
   // `Date` accepts the 30th of February as the 2nd of March.
   if (!isCalendarDay(date)) return new Date(NaN);
-  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
+  const hasOffset = !text.includes('T') || /(Z|[+-]\d{2}:?\d{2})$/.test(text);
+  return new Date(hasOffset ? text : `${text}Z`);
 }
 
 const isCalendarDay = (date: string): boolean => {

@@ -98,7 +98,7 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
-/** Does not name the host, which is in the log. A change may have been committed before the connection was lost. */
+/** The problem does not name the host, which is logged. A change may have been committed before the connection was lost. */
 const databaseUnavailable = new Problem(
   'database_unavailable',
   'The database does not answer; check whether a change was made, then try again',

@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** The unparsed body; empty if the request has none. */
+/** The unparsed body of a request; empty if it has none. */
 export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
   Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 

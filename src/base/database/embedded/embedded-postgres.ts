@@ -89,9 +89,9 @@ export class EmbeddedPostgres {
     try {
       this.files.makePassword(user);
       const deadline = Date.now() + this.startTimeoutMs;
-      const found = existsSync(this.files.data) ? this.runningServer() : undefined;
-      const server = found
-        ? await this.ready(found.pid, deadline)
+      const running = existsSync(this.files.data) ? this.runningServer() : undefined;
+      const server = running
+        ? await this.ready(running.pid, deadline)
         : await this.startServer(user, deadline, port);
       const removeUser = this.files.addUser();
       const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
@@ -100,7 +100,7 @@ export class EmbeddedPostgres {
         pid: server.pid,
         port: server.port,
         isRunning: () => this.isRunning(server.pid),
-        attached: found !== undefined,
+        attached: running !== undefined,
         stop: this.stopOnce(server.pid, removeUser),
       };
     } finally {
@@ -153,11 +153,18 @@ export class EmbeddedPostgres {
 
   /** Creates the data in another folder and renames it, so that a killed initdb never leaves incomplete data. */
   private async makeData(program: ProgramOptions): Promise<void> {
-    const seen = pathFor(program.user, program.directory);
+    const folder = pathFor(program.user, program.directory);
     const unfinished = join(program.directory, 'data.unfinished');
     rmSync(unfinished, { recursive: true, force: true });
     const args = [
-      ['--pgdata', join(seen, 'data.unfinished'), '--pwfile', join(seen, 'password'), '--username', userName],
+      [
+        '--pgdata',
+        join(folder, 'data.unfinished'),
+        '--pwfile',
+        join(folder, 'password'),
+        '--username',
+        userName,
+      ],
       ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
       ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
     ].flat();
@@ -213,11 +220,12 @@ export class EmbeddedPostgres {
 
   private async terminate(pid: number): Promise<void> {
     // SIGINT rolls back open transactions and writes a checkpoint. SIGQUIT leaves recovery to the next start.
-    const stopped = (await this.ended(pid, 'SIGINT', 15_000)) || (await this.ended(pid, 'SIGQUIT', 5_000));
+    const stopped = (await this.endBy('SIGINT', pid, 15_000)) || (await this.endBy('SIGQUIT', pid, 5_000));
     if (!stopped) throw new EmbeddedPostgresError(`process ${pid} does not stop`);
   }
 
-  private async ended(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
+  /** Sends a signal and waits. @returns whether the process ended in time */
+  private async endBy(signal: NodeJS.Signals, pid: number, timeoutMs: number): Promise<boolean> {
     const identity = this.files.isServer(pid) ? identityOf(pid) : undefined;
     if (identity === undefined) return true;
     process.kill(pid, signal);
@@ -231,7 +239,7 @@ export class EmbeddedPostgres {
 
 const hasNotEnded = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
-/** @throws Error if the program could not be started */
+/** The id of a started program. @throws Error if it could not be started */
 async function pidOf(child: ChildProcess): Promise<number> {
   if (child.pid !== undefined) return child.pid;
   const [error] = (await once(child, 'error')) as [Error];

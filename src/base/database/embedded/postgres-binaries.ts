@@ -18,13 +18,13 @@ interface BinariesOptions {
   readonly copyRoots?: readonly string[];
 }
 
-/** The server's programs as the npm package brings them. */
+/** The PostgreSQL programs of the npm package. */
 export class PostgresBinaries {
   constructor(private readonly options: BinariesOptions = {}) {}
 
   /**
-   * The folder with `bin`, `lib` and `share`, proven to run as `user`: the package itself, else a copy of it.
-   * @throws EmbeddedPostgresError if there is no package for this platform or nothing of it runs
+   * The folder with `bin`, `lib` and `share`, tested to run as `user`: the package itself, or else a copy.
+   * @throws EmbeddedPostgresError if there is no package for this platform, or its programs do not run
    */
   async usableBy(user: ServerUser): Promise<string> {
     const packageDir = this.options.packageDir ?? findPackage();
@@ -44,7 +44,7 @@ export class PostgresBinaries {
   }
 }
 
-/** @throws Error with the reason when the programs under `packageDir` do not run as `user` */
+/** Tests that the programs run as `user`. @throws Error with the reason if not */
 async function proven(packageDir: string, user: ServerUser): Promise<string> {
   await restoreLinks(packageDir);
   const native = join(packageDir, 'native');
@@ -55,8 +55,8 @@ async function proven(packageDir: string, user: ServerUser): Promise<string> {
 }
 
 /**
- * npm packages hold no symbolic links: the package makes those of its libraries in an install script, which
- * `--ignore-scripts` leaves out.
+ * Creates the symbolic links of the libraries. npm packages cannot contain links, and the package's install script, which
+ * creates them, does not run with `--ignore-scripts`.
  */
 async function restoreLinks(packageDir: string): Promise<void> {
   const list = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8');
@@ -98,7 +98,7 @@ async function copyOnce(packageDir: string, root: string): Promise<string> {
   if (await isComplete(packageDir, copy, files, uid)) return copy;
   const release = await acquireLock(`${copy}.lock`, lockTimeoutMs);
   try {
-    // Another start may have made it while we waited.
+    // Another process may have made it during the wait.
     if (!(await isComplete(packageDir, copy, files, uid))) await replace(packageDir, copy, files);
     return copy;
   } finally {
@@ -106,7 +106,7 @@ async function copyOnce(packageDir: string, root: string): Promise<string> {
   }
 }
 
-/** A copy that was cut short is removed by the next one. */
+/** Replaces a copy. An incomplete one is removed by the next start. */
 async function replace(packageDir: string, copy: string, files: string[]): Promise<void> {
   const fresh = `${copy}.unfinished`;
   for (const folder of [fresh, copy]) await rm(folder, { recursive: true, force: true });

@@ -22,7 +22,7 @@ const maxLogBytes = 10 * 1024 * 1024;
 export const pathFor = (user: ServerUser, directory: string): string =>
   user.uid === undefined ? directory : '/proc/self/fd/3';
 
-/** Starts a program in a session of its own, so that a Ctrl-C meant for us does not reach it. */
+/** Starts a program in a session of its own, so that a Ctrl-C for this process does not end it. */
 export function startProgram(
   program: string,
   args: readonly string[],
@@ -35,7 +35,7 @@ export function startProgram(
     return spawn(join(options.native, 'bin', program), args, {
       ...options.user,
       cwd: '/',
-      // A program's environment is built from nothing: PGPORT or LC_ALL of ours must not steer it.
+      // The environment is new, because PGPORT or LC_ALL of this process must not affect it.
       env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
       detached: true,
       stdio: ['ignore', log, log, folder],
@@ -46,7 +46,7 @@ export function startProgram(
   }
 }
 
-/** The end of what was logged after `fromByte`, for an error's message. */
+/** The end of the log after `fromByte`, for an error's message. */
 export function logTail(log: string, fromByte: number): string {
   const bytes = readFileSync(log);
   return bytes
@@ -70,12 +70,12 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Spawn options that make a child run as another user; empty if it runs as ourselves. */
+/** Spawn options that run a child as another user; empty for the same user. */
 export type ServerUser = { readonly uid: number; readonly gid: number } | Readonly<Record<string, never>>;
 
 /**
- * PostgreSQL refuses to run as root. As root, the server runs as the owner of its data, a new one as `postgres` or else
- * `nobody`. As any other user, it runs as that user.
+ * The user of the server. PostgreSQL refuses to run as root, so for root it is the owner of the data, or for new data
+ * `postgres` or else `nobody`. Otherwise it is the present user.
  */
 export function serverUserFor(
   dataDirectory: string,

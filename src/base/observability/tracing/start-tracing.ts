@@ -29,11 +29,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 type TracingConfig = AppConfig['tracing'];
 
 /**
- * The exporter reads OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and the certificates by itself, the detector
- * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+ * Starts the export of spans. The exporter itself reads OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and the
+ * certificates, the detector OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
  */
 export function startTracing(config: TracingConfig): Tracer {
-  // Findings of the detector win.
+  // Attributes of the detector take precedence.
   const facts = {
     'service.name': 'toolkeeper',
     'service.instance.id': crypto.randomUUID(),
@@ -167,7 +167,7 @@ export class OtelTracer extends Tracer {
   }
 }
 
-/** Milliseconds since the epoch for `performance.now()`, so that spans within one call fit each other to the microsecond. */
+/** Converts `performance.now()` to milliseconds since the epoch, so that spans of one call match to the microsecond. */
 class SpanClock {
   private epoch = Date.now() - performance.now();
 
@@ -206,7 +206,7 @@ class RunningSpan implements OpenSpan {
   }
 }
 
-/** @returns undefined if nothing, or nothing that can be read, was sent: the trace then begins here */
+/** The caller's trace context; undefined without a valid one: the trace then begins here. */
 function remoteContext(traceparent: string | undefined): Context | undefined {
   const remote = traceparent === undefined ? null : parseTraceParent(traceparent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
@@ -215,7 +215,7 @@ function remoteContext(traceparent: string | undefined): Context | undefined {
 /** Members that distinguish our errors from Node's. */
 const wordsOf = ['code', 'type', 'reason', 'name'] as const;
 
-/** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`; never its message, which may hold contents. */
+/** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`, without its message, which may quote data. */
 export function errorTypeOf(error: unknown): string {
   const found = wordsOf
     .map((word) => (error as Partial<Record<string, unknown>> | null | undefined)?.[word])

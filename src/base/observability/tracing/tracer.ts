@@ -14,7 +14,7 @@ export interface Span {
   fail(type: string): void;
 }
 
-/** A span ended by its creator. Spans started meanwhile are not its children. */
+/** A span that its creator ends. Spans that start before its end are not its children. */
 export interface OpenSpan extends Span {
   end(): void;
 }
@@ -63,7 +63,7 @@ const noSpan: OpenSpan = {
   end: () => undefined,
 };
 
-/** Tracing is off. */
+/** The tracer if tracing is off: it only runs the work. */
 export const noTracer: Tracer = {
   on: false,
   span: (_name, _attributes, work) => work(noSpan),

@@ -10,12 +10,12 @@ import type {
 import { SampleRing, type WindowCounts } from './sample-ring.js';
 
 const pass: CircuitDecision = { kind: 'pass' };
-/** When all probe slots are taken, one is likely to be free or the circuit closed after this time. */
+/** Retry pause if all probe slots are taken: one is likely to be free then, or the circuit closed. */
 const probeRetryMs = 1_000;
 
 /**
- * The circuit of one tool, or of a service that we ask: closed → open → half-open → closed. It opens on many faults,
- * refuses every call for a while, then lets a few through to try it. Time moves it lazily: there is no timer.
+ * The circuit of one tool or service: closed → open → half-open → closed. It opens on many faults, refuses all calls for a
+ * while, and then admits a few as probes. There is no timer: each read of the state considers the time.
  */
 export class CircuitBreaker {
   private window: SampleRing;
@@ -26,17 +26,17 @@ export class CircuitBreaker {
   constructor(
     private settings: CircuitSettings,
     private readonly clock: Clock,
-    /** 0 to 1, for the jitter. */
+    /** Random number of 0 to 1, for jitter. */
     private readonly random: () => number,
     private readonly onChange: (change: CircuitChange) => void = () => undefined,
-    /** Whether an opening that is over may become half-open here. */
+    /** Whether this replica may probe once the opening is over. */
     private readonly mayProbe: () => boolean = () => true,
   ) {
     this.window = new SampleRing(settings.windowMs);
     this.state = { kind: 'closed', since: clock.now(), reason: null, by: null, openings: 0 };
   }
 
-  /** Asked once for each call before it runs. */
+  /** Decides whether a call may run. Called once per call. */
   admit(executionId: string): CircuitDecision {
     const state = this.current();
     switch (state.kind) {
@@ -46,16 +46,16 @@ export class CircuitBreaker {
         return this.refuse(state);
       case 'half_open': {
         const { slots, successes, reason } = state;
-        const free = slots.size + successes < this.settings.probes;
-        if (!free) return { kind: 'refuse', reason, retryAfterMs: probeRetryMs };
+        const hasFreeSlot = slots.size + successes < this.settings.probes;
+        if (!hasFreeSlot) return { kind: 'refuse', reason, retryAfterMs: probeRetryMs };
         slots.add(executionId);
-        // Bound to this half-open phase: a release that comes late touches no later one.
+        // A late release cannot affect a later half-open phase, which has slots of its own.
         return { kind: 'probe', release: () => slots.delete(executionId) };
       }
     }
   }
 
-  /** Takes a call's result. Only the result of a call that holds a slot counts as a probe's. */
+  /** Records a call's result. It counts as a probe's only if the call holds a slot. */
   record({ executionId, fault }: CircuitSample): void {
     const now = this.clock.now();
     const state = this.current();
@@ -65,7 +65,7 @@ export class CircuitBreaker {
         if (fault && this.isFailing(now)) this.open(now, this.faultsReason(now));
         return;
       case 'open':
-        // A call that was admitted before the opening: its result changes nothing.
+        // The call was admitted before the opening, so its result changes nothing.
         return;
       case 'half_open':
         if (state.slots.delete(executionId)) this.takeProbe(state, fault, now);
@@ -73,10 +73,9 @@ export class CircuitBreaker {
   }
 
   /**
-   * Restores the state from before a restart. A circuit that was not closed is open again until its time to probe,
-   * whatever its window holds by now. Otherwise it opens if a fault in the window opened it and too few calls have
-   * succeeded since the last fault to close it.
-   * @param samples samples of two windows, because the effect of a fault depends on the window that it ended
+   * Restores the state from before a restart. A circuit that was not closed is open again until its time to probe. Any other
+   * opens if a fault in the window would have opened it, and too few calls have succeeded since the last fault.
+   * @param samples samples of two windows, because the effect of a fault depends on the window before it
    */
   restore({ samples, last, closedAt = -Infinity, openSince, held }: CircuitPast): void {
     const now = this.clock.now();
@@ -85,36 +84,36 @@ export class CircuitBreaker {
     // A change that arrived meanwhile is newer.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
     const { to = 'closed', openings = 0 } = last ?? {};
-    const refusing = held ?? (to === 'closed' ? undefined : last);
-    if (refusing) {
-      const { at, reason } = refusing;
+    const opening = held ?? (to === 'closed' ? undefined : last);
+    if (opening) {
+      const { at, reason } = opening;
       const by = held?.by ?? null;
-      const until = held ? null : to === 'open' ? at + this.openMsOf(openings) : at;
+      const probeAt = to === 'open' ? at + this.openMsOf(openings) : at;
       this.firstOpening = openSince ?? at;
       // The change itself was emitted before the restart.
-      this.set({ kind: 'open', since: at, reason, by, until, openings });
+      this.set({ kind: 'open', since: at, reason, by, until: held ? null : probeAt, openings });
       return;
     }
     const { since } = this.state;
     this.state = { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings };
-    const opening = this.openingIn(sorted, now);
-    if (opening) this.enter(this.opened(opening.at, `${opening.reason} (before the restart)`), opening.at);
+    const missed = this.openingIn(sorted, now);
+    if (missed) this.enter(this.newOpening(missed.at, `${missed.reason} (before the restart)`), missed.at);
   }
 
-  /** Goes on by other settings: the state stays, the window keeps what fits. */
+  /** Changes the settings. The state stays, and the window keeps the samples that fit. */
   adjust(settings: CircuitSettings): void {
     if (settings.windowMs !== this.settings.windowMs) this.window = this.window.resized(settings.windowMs);
     this.settings = settings;
   }
 
-  /** Opens for faults that were counted elsewhere. */
+  /** Opens because of faults at all replicas. */
   openFor(reason: string): void {
     this.open(this.clock.now(), reason);
   }
 
   /**
-   * Takes over a change that was made by hand or by another replica; emits nothing. One that a hand has opened stays so
-   * until a hand closes it.
+   * Applies a change that was made by hand or by another replica, without emitting it. A circuit that was opened by hand stays
+   * open until it is closed by hand.
    * @param probingMs how long it stays open while another replica probes
    */
   adopt({ to, at, reason, by, openings }: Omit<CircuitChange, 'from'>, probingMs = 0): void {
@@ -123,11 +122,11 @@ export class CircuitBreaker {
       this.set({ kind: 'closed', since: at, reason, by, openings });
       return;
     }
-    const again = to === 'half_open' ? this.clock.now() + probingMs : at + this.openMsOf(openings);
-    this.set({ kind: 'open', since: at, reason, by, until: by === null ? again : null, openings });
+    const probeAt = to === 'half_open' ? this.clock.now() + probingMs : at + this.openMsOf(openings);
+    this.set({ kind: 'open', since: at, reason, by, until: by === null ? probeAt : null, openings });
   }
 
-  /** The state as of now: an opening that is over has become half-open. */
+  /** The state as of now. An opening that is over becomes half-open first. */
   current(): CircuitState {
     const { state } = this;
     if (state.kind !== 'open' || state.until === null || !this.isDue() || !this.mayProbe()) return state;
@@ -138,23 +137,23 @@ export class CircuitBreaker {
     );
   }
 
-  /** Whether it is open, and the time to probe has come. */
+  /** Whether the circuit is open and may be probed now. */
   isDue(): boolean {
     const { state } = this;
     return state.kind === 'open' && state.until !== null && this.clock.now() >= state.until;
   }
 
-  /** The results that the window holds now. */
+  /** Calls and faults in the window. */
   counts(): WindowCounts {
     return { ...this.window.totals(this.clock.now()) };
   }
 
-  /** Since when calls are refused, failed probes included: milliseconds since the epoch; null while it is closed. */
+  /** Time since which calls are refused, in milliseconds since the epoch; null while closed. Failed probes do not reset it. */
   openSince(): number | null {
     return this.firstOpening;
   }
 
-  /** Opened by hand, and not yet closed by hand. */
+  /** Whether it was opened by hand and not closed by hand since then. */
   isHeld(): boolean {
     return this.state.kind === 'open' && this.state.until === null;
   }
@@ -184,7 +183,7 @@ export class CircuitBreaker {
     this.enter({ kind: 'closed', since: now, reason, by: null, openings: state.openings }, now);
   }
 
-  /** The last of these faults that would have opened the circuit, if that would still be open. */
+  /** The last of these faults that would have opened the circuit; undefined if it would be closed again. */
   private openingIn(
     sorted: CircuitPast['samples'],
     now: number,
@@ -202,10 +201,10 @@ export class CircuitBreaker {
     return opening;
   }
 
-  /** Whether these results of a window open it. */
+  /** Whether these counts of a window open the circuit. */
   opensAt({ calls, faults }: WindowCounts): boolean {
     const { failures, minFailureRate, minCalls = 0 } = this.settings;
-    // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
+    // Division, because multiplication is inexact: 100 · 0.07 is more than 7.
     return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
   }
 
@@ -220,10 +219,10 @@ export class CircuitBreaker {
   }
 
   private open(at: number, reason: string): void {
-    this.enter(this.opened(at, reason), at);
+    this.enter(this.newOpening(at, reason), at);
   }
 
-  private opened(at: number, reason: string): CircuitState & { kind: 'open' } {
+  private newOpening(at: number, reason: string): CircuitState & { kind: 'open' } {
     const { state } = this;
     // A circuit that stayed closed for a whole window starts again with the shortest opening.
     const recovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
@@ -232,8 +231,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in
-   * step.
+   * Duration of an opening. It doubles with each opening in a row. Repeated ones are shortened by up to a fifth at random, so
+   * that circuits do not probe at the same time.
    */
   private openMsOf(openings: number): number {
     const { openMs, maxOpenMs } = this.settings;

@@ -1,24 +1,24 @@
-/** When a circuit opens and how it comes back; durations in milliseconds. */
+/** Rules by which a circuit opens and closes. Durations are in milliseconds. */
 export interface CircuitSettings {
-  /** Faults in the window that open the circuit … */
+  /** Min faults in the window that open the circuit. */
   readonly failures: number;
-  /** … if they are at least this part (0 to 1) of the window's calls. */
+  /** Min share of faults among the window's calls, 0 to 1. */
   readonly minFailureRate: number;
-  /** Calls that the window must hold before it can open; absent: as many as there are faults. */
+  /** Min calls in the window before the circuit can open. Absent: no minimum. */
   readonly minCalls?: number;
   readonly windowMs: number;
   readonly openMs: number;
   readonly maxOpenMs: number;
-  /** Calls that may try the tool in half-open; as many successes close the circuit. */
+  /** Max probes in half-open. As many successes close the circuit. */
   readonly probes: number;
-  /** The word for the faults in its reasons, in the plural; default: tool faults. */
+  /** Plural noun for faults in reasons. Default: tool faults. */
   readonly faultsAre?: string;
 }
 
 interface StateBase {
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** The operator who put it into this state; null: it went there by itself. */
+  /** The operator who changed the state; null if it changed by itself. */
   readonly by: string | null;
   /** Openings in a row. */
   readonly openings: number;
@@ -29,13 +29,13 @@ export type CircuitState =
   | (StateBase & {
       readonly kind: 'open';
       readonly reason: string;
-      /** When probing begins, milliseconds since the epoch; null: held open until it is closed or reset by hand. */
+      /** Time at which probing begins, in milliseconds since the epoch; null if it is held open by hand. */
       readonly until: number | null;
     })
   | (StateBase & {
       readonly kind: 'half_open';
       readonly reason: string;
-      /** Executions that are trying the tool now. */
+      /** Ids of running probes. */
       readonly slots: Set<string>;
       successes: number;
     });
@@ -49,7 +49,7 @@ export interface CircuitChange {
   readonly from: CircuitKind;
   readonly to: CircuitKind;
   readonly reason: string;
-  /** The operator who did it; null: it happened by itself. */
+  /** The operator who made the change; null if it happened by itself. */
   readonly by: string | null;
   /** Openings in a row, this one included. */
   readonly openings: number;
@@ -58,11 +58,11 @@ export interface CircuitChange {
 /** The circuit's answer to a call. */
 export type CircuitDecision =
   | { readonly kind: 'pass' }
-  /** The call tries the tool; `release` gives its slot back when no result comes of it. */
+  /** The call is a probe; `release` frees its slot if it has no result. */
   | { readonly kind: 'probe'; readonly release: () => void }
   | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
 
-/** How a call ended, as far as the circuit cares. */
+/** The result of a call for the circuit. */
 export interface CircuitSample {
   readonly executionId: string;
   readonly fault: boolean;
@@ -74,15 +74,15 @@ export interface CircuitOverride {
   readonly reason: string;
 }
 
-/** A circuit's past before a restart; times in milliseconds since the epoch. */
+/** A circuit's history before a restart; times in milliseconds since the epoch. */
 export interface CircuitPast {
   /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
-  /** Its last change. */
+  /** The last change. */
   readonly last?: Omit<CircuitChange, 'from' | 'by'> & { readonly id?: string };
   /** First opening since it was last closed. */
   readonly openSince?: number;
-  /** When it was last closed: what came before counts no more. */
+  /** Time at which it was last closed. Earlier samples do not count. */
   readonly closedAt?: number;
   /** Set if it was opened by hand and not closed since. */
   readonly held?: CircuitOverride & { readonly at: number };

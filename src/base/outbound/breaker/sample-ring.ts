@@ -4,9 +4,8 @@ export interface WindowCounts {
 }
 
 /**
- * Counts calls and faults of the last `windowMs` in a ring of counters: adding and reading cost the same however many
- * calls there were, and allocate nothing. The window is exact to one slice: it is never longer than `windowMs` and up
- * to one slice shorter.
+ * Counts calls and faults of the last `windowMs` in a ring of counters, at constant cost and without allocations. The window
+ * is never longer than `windowMs` and up to one slice shorter.
  */
 export class SampleRing {
   private readonly calls: Float64Array;
@@ -25,7 +24,7 @@ export class SampleRing {
     this.faults = new Float64Array(size);
   }
 
-  /** @param at milliseconds since the epoch; what is older than the window is not counted */
+  /** Counts a call, unless it is older than the window. @param at milliseconds since the epoch */
   add(at: number, fault: boolean): void {
     this.count(at, 1, fault ? 1 : 0);
   }
@@ -42,7 +41,7 @@ export class SampleRing {
     this.total.faults = 0;
   }
 
-  /** Another window with what this one still holds; a slice's samples count at its beginning. */
+  /** A ring for another window with the counts of this one. A slice's samples count at its beginning. */
   resized(windowMs: number): SampleRing {
     const ring = new SampleRing(windowMs, this.size);
     for (let slice = Math.max(0, this.newest - this.size + 1); slice <= this.newest; slice++) {
@@ -67,7 +66,7 @@ export class SampleRing {
     return Math.floor(at / this.sliceMs);
   }
 
-  /** Forgets what has left the window: at most `size` slices, however long nothing happened. A clock that steps back moves nothing. */
+  /** Clears slices that have left the window, at most `size`. A clock that goes back has no effect. */
   private advance(slice: number): void {
     if (slice <= this.newest) return;
     for (let next = Math.max(0, this.newest + 1, slice - this.size + 1); next <= slice; next++) {

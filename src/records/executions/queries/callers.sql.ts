@@ -5,16 +5,16 @@ import { callerSpans } from '../rollups/callers.sql.js';
 import { countedColumns, isCounted, periodParts } from '../rollups/rollup.sql.js';
 import type { CallersQuery } from '../tool-metrics.dto.js';
 
-/** Bounds are included, and those of `cells` are rounded to hours. Projects: absent: all. */
+/** Which calls to count. Bounds are inclusive; for cells they are rounded to hours. Projects default to all. */
 export interface CallersFilter extends Required<Pick<CallersQuery, 'by' | 'since' | 'until' | 'limit'>> {
   readonly tool?: string | undefined;
   readonly projects?: readonly string[] | undefined;
 }
 
-/** No cell has these members: executions are read. */
+/** Whether executions are read, because cells do not have this member. */
 export const isOfRows = (by: CallersQuery['by']): boolean => by === 'investigation' || by === 'revision';
 
-/** Calls, failures and refusals by a member; most failures first. Projects may have investigations of the same id. */
+/** Calls, failures and refusals by a member; most failures first. Investigations are grouped by project, too. */
 export const selectCallers = ({ by, tool, projects, since, until, limit }: CallersFilter): Statement =>
   statement((values) => {
     const within = (time: string, from: number, to: number): string =>

@@ -10,7 +10,7 @@ import type { SeriesRange } from '../rollups/rollup.sql.js';
 import { dayMs, minuteMs } from '../../../base/common/clock.js';
 import { invalidRequest } from '../../../base/common/errors.js';
 
-/** Counts of a tool's calls in a period with at least one call, in the order of the statistics. */
+/** Counts of a tool's calls in a period with at least one call, in the order of the view. */
 type CallCounts = Required<
   Pick<
     ToolStatsView,
@@ -144,6 +144,7 @@ function errorTypes(rows: readonly CountedRow[]): Record<string, number> {
   return Object.fromEntries([...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)));
 }
 
+/** Statistics of a tool without calls. */
 export const emptyStats = (toolName: string, period: StatsPeriodView): ToolStatsView => ({
   toolName,
   totalCalls: 0,
@@ -157,13 +158,14 @@ export interface SeriesRow extends CountedRow {
   readonly at: Date;
 }
 
-/** Calls of a tool over a period, in buckets of the same length: all, the failures, and callers' errors among these. */
+/** Calls, failures and callers' errors of a tool per bucket. Failures include callers' errors. */
 export interface Trend {
   readonly calls: number[];
   readonly failures: number[];
   readonly callerErrors: number[];
 }
 
+/** Counts of a tool's calls in one bucket. */
 export interface TrendRow {
   readonly toolName: string;
   /** Index of the bucket. */
@@ -175,7 +177,9 @@ export interface TrendRow {
 
 /** Bucket widths to choose from, in milliseconds. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
-const fewPoints = 120;
+/** Max buckets if the width is not given. */
+const maxDefaultPoints = 120;
+/** Max buckets if the width is given. */
 const maxPoints = 1_500;
 
 /**
@@ -187,7 +191,7 @@ export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery
   if (first > last) throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
   if (bucketMs !== undefined && bucketMs % minuteMs !== 0)
     throw invalidRequest({ pointer: '/bucketMs', detail: 'must be whole minutes' });
-  const fitting = usualBuckets.find((width) => (last - first) / width <= fewPoints);
+  const fitting = usualBuckets.find((width) => (last - first) / width <= maxDefaultPoints);
   const width = bucketMs ?? fitting ?? dayMs;
   const from = Math.floor(first / width) * width;
   const to = (Math.floor(last / width) + 1) * width;

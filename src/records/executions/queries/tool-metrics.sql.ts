@@ -13,9 +13,12 @@ import {
 } from '../rollups/rollup.sql.js';
 import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
 
-/** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
+/*
+ * Statements on tool_metrics. The comment of each names its parameters in order. Statistics leave test calls (is_test) out;
+ * lists contain them with their mark.
+ */
 
-/** tool, since, until, projects. Digits are folded, so that messages which differ in a number make few groups. */
+/** Parameters: tool, since, until, projects. All digits count as equal, so that messages with numbers make few groups. */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
          min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
@@ -33,7 +36,7 @@ export const selectFailureGroups = `
 const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
 const isFault = `tool_name = tool AND status <> 'success' AND NOT is_test AND (${isCallerError}) IS NOT TRUE`;
 
-/** tools, since, how many successes after it are counted at most, projects */
+/** Parameters: tools, since, max successes to count after the failure, projects. */
 export const selectLastFailures = `
   SELECT tool, last.*, (
     SELECT count(*)::float8
@@ -52,7 +55,7 @@ export const selectLastFailures = `
     LIMIT 1
   ) AS last`;
 
-/** tools, the minute in which each began to fail: its first failure there, the successes before it, callers of the newest failures; projects */
+/** Parameters: tools, the minute in which each began to fail, projects. */
 export const selectFirstFailures = `
   SELECT tool, first.at, (
     SELECT count(*)::float8
@@ -75,7 +78,7 @@ export const selectFirstFailures = `
   ) AS first
   WHERE first.at IS NOT NULL`;
 
-/** tool, limit, projects */
+/** Parameters: tool, limit, projects. */
 export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
@@ -83,7 +86,7 @@ export const selectRecentOutcomes = `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $2`;
 
-/** threshold in ms, limit, whether test calls count, projects */
+/** Parameters: threshold in ms, limit, whether test calls count, projects. */
 export const selectSlow = `
   SELECT ${executionColumns}
   FROM tool_metrics
@@ -91,22 +94,23 @@ export const selectSlow = `
   ORDER BY execution_time_ms DESC, recorded_at DESC
   LIMIT $2`;
 
-/** metric_id, when it began (the key starts with the time), projects */
+/** Parameters: metric_id, min and max of its start (the key begins with the time), projects. */
 export const selectExecution = `
   SELECT ${executionColumns}
   FROM tool_metrics
   WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$4')}`;
 
+/** Names of all tools that were ever executed. No parameters. */
 export const selectToolNames = `
   SELECT DISTINCT tool_name COLLATE "C" AS "toolName"
   FROM tool_metric_rollups
   WHERE seconds = 86400
   ORDER BY 1`;
 
-/** Milliseconds since the epoch: the driver takes 20 times as long to read a date. */
+/** A time as milliseconds since the epoch, which the driver reads 20 times as fast as a date. */
 const inMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8`;
 
-/** A day's start: null for a tool whose newest day is another. Tools that were only tried are not there. */
+/** Parameters: a day's start. `lastUsed` is null if the tool's newest day is another. Tools with test calls only are absent. */
 export const selectLastUses = `
   SELECT known.tool_name AS "toolName", ${inMs('known.day')} AS day, ${inMs('max(cell.last_at)')} AS "lastUsed"
   FROM tool_last_days AS known
@@ -116,7 +120,7 @@ export const selectLastUses = `
   WHERE NOT known.is_test
   GROUP BY known.tool_name, known.day`;
 
-/** days' starts, tools */
+/** Parameters: days' starts, tools. */
 export const selectLastUsesOn = `
   SELECT tool_name AS "toolName", ${inMs('max(last_at)')} AS "lastUsed"
   FROM tool_metric_rollups
@@ -124,8 +128,8 @@ export const selectLastUsesOn = `
   GROUP BY tool_name`;
 
 /**
- * since, how much earlier such an execution may have started, and what else the condition asks for. An execution that
- * no tool is to blame for (interrupted, cancelled, upstream away) is no sample.
+ * Parameters: since, how much earlier an execution that ends then may have started, and those of `condition`. Executions
+ * that tell nothing about the tool (interrupted, cancelled, upstream unavailable) are left out.
  */
 export const selectFaultSamples = (condition = ''): string => `
   SELECT *
@@ -142,16 +146,16 @@ export const selectFaultSamples = (condition = ''): string => `
   WHERE "at" > $1::timestamptz
   ORDER BY "at"`;
 
-/** tool, since */
+/** Parameters: tool, since. */
 export const countFailures = `
   SELECT count(*)::int AS "failures"
   FROM tool_metrics
   WHERE tool_name = $1 AND recorded_at >= $2 AND status <> 'success' AND status IN ('error', 'timeout') AND NOT is_test`;
 
-/** The start of a page of executions: after this one, towards older ones. */
+/** The last execution of the page before; the next page has older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
-/** Everything given must hold; bounds are included. `failed`: errors and timeouts alone. */
+/** Conditions that all must hold; bounds are inclusive. `failed`: errors and timeouts only. */
 export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
   Reader & {
     readonly failed?: boolean;
@@ -160,7 +164,7 @@ export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
     readonly threadId?: string;
   };
 
-/** Newest first. A partial index is only used where the statement repeats the index's own condition. */
+/** Executions, newest first. PostgreSQL uses a partial index only if the statement repeats the index's condition. */
 export const selectExecutions = (filter: ExecutionFilter, limit: number, after?: PagePosition): Statement =>
   statement((values) => {
     const conditions = ['true'];
@@ -202,9 +206,10 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     LIMIT ${values.add(limit)}`;
   });
 
-/** How often the same input came again between two moments; no test calls. */
+/** Which repeated inputs to count, between two moments. */
 export type DuplicatesFilter = DuplicatesQuery & Required<Pick<PeriodQuery, 'since' | 'until'>> & Reader;
 
+/** Repetitions of the same input by tool and investigation; no test calls. */
 export const selectDuplicates = ({
   since,
   until,
@@ -233,8 +238,8 @@ export const selectDuplicates = ({
   });
 
 /**
- * metric_id, between when it was recorded, the reason or null, the writer's slot, who marks it, projects. Row and cells change in one
- * statement, and a mark that was there is counted no second time.
+ * Parameters: metric_id, min and max of its recording, reason or null, the writer's slot, name of the caller, projects. Row
+ * and cells change in one statement. An existing mark is not counted twice.
  */
 export const markSemanticFailure = `
   WITH before AS (

@@ -46,10 +46,7 @@ export class MetricPartitions {
     return row?.n ?? 0;
   }
 
-  /**
-   * Deletes the days (UTC) before a time, with their rollups.
-   * @returns number of deleted executions
-   */
+  /** Deletes the days (UTC) before a time, with their rollups. @returns number of deleted executions */
   async dropBefore(moment: Date): Promise<number> {
     const cut = Math.floor(moment.getTime() / dayMs) * dayMs;
     let removed = 0;

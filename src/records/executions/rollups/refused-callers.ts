@@ -14,7 +14,7 @@ export interface RefusalCount {
   readonly count: number;
 }
 
-/** Counts refused calls by caller, and by code. They have no record: what waits here is lost when the server is killed. */
+/** Counts refused calls by caller and by code. They have no record, so counts of the last moment are lost in a crash. */
 @Injectable()
 export class RefusedCallers implements OnApplicationShutdown {
   /** Counts by time, tool, project, caller and code, in JSON. */
@@ -45,13 +45,13 @@ export class RefusedCallers implements OnApplicationShutdown {
     await this.flush().catch(() => undefined);
   }
 
-  /** Writes what waits, after the write under way. @throws the database's error */
+  /** Writes all waiting counts after the running write. @throws the database's error */
   flush(): Promise<void> {
     this.writing = this.writing.catch(() => undefined).then(() => this.write());
     return this.writing;
   }
 
-  /** Refused calls since a moment by tool, as all replicas counted them; the most frequent code first. @param projects default: all */
+  /** Refused calls since a moment at all replicas, by tool; the most frequent code first. @param projects default: all */
   async since(
     moment: Date,
     projects?: readonly string[],

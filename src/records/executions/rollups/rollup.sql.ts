@@ -11,7 +11,8 @@ export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 
 /** The project of an execution's row. */
 export const rowProject = `coalesce(metadata->>'projectId', 'default')`;
-/** A condition on rows: of these projects, or of all if the parameter is null. */
+
+/** A condition on rows: they belong to these projects, or the parameter is null. */
 export const inProjects = (parameter: string): string =>
   `(${parameter}::text[] IS NULL OR ${rowProject} = ANY (${parameter}))`;
 
@@ -26,7 +27,7 @@ const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer'
 const figures =
   'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors, findings';
 
-/** Adds to a cell that is there already. */
+/** Adds the figures to those of an existing cell. */
 const addToCell = `
   ON CONFLICT (${key}) DO UPDATE SET
     calls = cell.calls + excluded.calls,
@@ -46,11 +47,13 @@ const addToCell = `
       ELSE metric_latency_compacted(cell.latency || excluded.latency)
     END`;
 
-/** The answer reports an error, or was marked as wrong: counted once. The index tool_metrics_findings repeats it. */
+/** The answer reports an error or was marked as wrong. The index tool_metrics_findings repeats this condition. */
 export const hasFinding = `(semantic_failure IS NOT NULL OR metadata ? 'semanticError')`;
 
-/** Executions of tools alone are counted. */
+/** Statistics count executions of tools, not of prompts or resources. */
 const isOfTool = `kind = 'tool'`;
+
+/** A condition on rows: statistics count the execution. */
 export const isCounted = `NOT is_test AND ${isOfTool}`;
 
 /** The columns of an execution that are counted, as a select list over tool_metrics. */
@@ -58,11 +61,11 @@ export const countedColumns = `metric_id, tool_name, user_id, ${rowProject} AS p
   error_type, is_test, kind, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at,
   ${hasFinding} AS has_finding`;
 
-/** The executions that a condition lets through, with countedColumns. */
+/** Executions of tools that match a condition, with countedColumns. */
 const countedIn = (condition: string): string =>
   `(SELECT ${countedColumns} FROM tool_metrics WHERE ${isOfTool} AND ${condition}) AS counted`;
 
-/** Rows of countedColumns by bucket of duration, and by minute if asked: the inner half of every statistic. */
+/** Groups rows of countedColumns by bucket of duration, and by minute if asked. Every statistic begins with it. */
 const countedByBucket = (from: string, byMinute = false): string => `
   SELECT ${byMinute ? `${startOf('60', 'recorded_at')} AS minute,` : ''}
          tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
@@ -75,22 +78,22 @@ const countedByBucket = (from: string, byMinute = false): string => `
   FROM ${from}
   GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
 
-/** Entries of what `countedByBucket` gives. */
+/** The latency entry of a row of `countedByBucket`. */
 const bucketEntry = 'metric_latency_entry(bucket, calls)';
 
-/** The columns that put cells, or buckets, together; `latency` is the entries' expression. */
+/** Columns that sum up cells or buckets. `latency` is the expression of their entries. */
 const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency,
   sum(caller_errors) AS caller_errors, sum(findings) AS findings`;
 
-/** Day cells' start. */
+/** Start of a minute's day. */
 const dayOf = startOf('86400', 'minute');
 
 /**
- * Moves on what is known of the tools whose newest day these executions begin: once a tool and day. All others are left
- * alone, so that writers do not wait for each other here.
+ * Stores the newest day of each tool, once per tool and day. Rows that are up to date are not touched, so that writers do
+ * not wait for each other here.
  */
 const noteDays = `
   INSERT INTO tool_last_days AS known (tool_name, is_test, day)
@@ -105,11 +108,11 @@ const noteDays = `
   ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
 
 /**
- * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a
- * circle.
- * @param executions the statement that gives their countedColumns, as a rule the insert, so that both are one
- * @param writer its slot, an expression
- * @param others the ids of executions that count for the caller `other`: an expression, an array
+ * Counts executions into the cells of every span. All writers take the cells in the same order, so that they cannot
+ * deadlock.
+ * @param executions statement that returns countedColumns; usually the insert, so that both are one statement
+ * @param writer SQL expression of the writer's slot
+ * @param others SQL expression of an array: ids of executions that count for the caller `other`
  */
 export const rollUp = (executions: string, writer: string, others = `'{}'`): string => `
   WITH inserted AS (${executions}),
@@ -130,7 +133,7 @@ export const rollUp = (executions: string, writer: string, others = `'{}'`): str
   ORDER BY 1, 2, 3, 4, 5, 6
   ${addToCell}`;
 
-/** Milliseconds since the epoch; the end is excluded. */
+/** A period in milliseconds since the epoch; its end is excluded. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -148,7 +151,7 @@ export interface PeriodParts {
  * Divides a period so that every moment lies in exactly one part and as much as possible in long cells.
  * @param since included
  * @param until included, to the millisecond
- * @param lengths of the cells, in seconds, shortest first; each divides the next one. None: all is read from executions
+ * @param lengths lengths of cells in seconds, shortest first; each divides the next one. If empty, all is read from rows
  */
 export function periodParts(since: Date, until: Date, lengths: readonly number[] = spans): PeriodParts {
   const cells: (Span & { seconds: number })[] = [];
@@ -168,47 +171,49 @@ export function periodParts(since: Date, until: Date, lengths: readonly number[]
   return { cells, rows };
 }
 
-/** All tools and projects unless some are named; `latency` is most of what there is to read. */
+/** What to count: all tools and projects unless some are named. Reading `latency` is most of the work. */
 export interface CountsWanted extends Reader {
   readonly latency: boolean;
   readonly tools?: readonly string[] | undefined;
-  /** false: without executions that ran elsewhere. */
+  /** false leaves out executions that ran elsewhere. */
   readonly external?: false;
 }
 
+/** A condition on rows: the execution ran elsewhere, and its caller reported it. */
 export const ranElsewhere = `metadata @> '{"external": true}'`;
 
 const toolsIn = (tools: readonly string[] | undefined, values: SqlValues): string =>
   tools ? `AND tool_name = ANY (${values.add(tools.map(sanitisedText))}::text[])` : '';
 
-const counted = `
+/** Columns that cells and `countedByBucket` share. */
+const cellColumns = `
   tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures,
   caller_errors, findings`;
 
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
- * snapshot; no test calls. Sums are of float8: whole numbers are exact up to 2^53, and `numeric` takes twice as long.
- * Cells know no project: those of some projects are counted from rows.
- * @param of `latency` is null unless asked for: it is most of what there is to read
+ * snapshot; no test calls. Sums are float8: exact for whole numbers up to 2^53, and twice as fast as `numeric`. Cells
+ * have no project, so figures of some projects are counted from rows.
+ * @param wanted without `latency`, that column is null
  */
-export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): Statement =>
+export const selectCounts = ({ cells, rows }: PeriodParts, wanted: CountsWanted): Statement =>
   statement((values) => {
-    const ofTools = toolsIn(of.tools, values);
-    const ownRows = of.external === false ? `AND NOT ${ranElsewhere}` : '';
-    const ownCells = of.external === false ? 'AND writer >= 0' : '';
-    // The bounds stand in it as parameters of their own, so that the planner sees which days it needs not look at.
+    const ofTools = toolsIn(wanted.tools, values);
+    const ownRows = wanted.external === false ? `AND NOT ${ranElsewhere}` : '';
+    const ownCells = wanted.external === false ? 'AND writer >= 0' : '';
+    // Each bound is a parameter, so that the planner can skip the partitions of other days.
     const within = (column: string, { from, to }: Span): string =>
       `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
-    // Executions first, as inserts and drops do: no two wait for each other's locks.
+    // Executions before cells, as inserts and drops lock them, so that no two statements deadlock.
     const parts = [
       ...rows.map(
         (part) => `
-        SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
-        FROM (${countedByBucket(countedIn(`${within('recorded_at', part)} ${ownRows} AND ${inProjects(values.add(of.projects ?? null))}`))}) AS buckets`,
+        SELECT ${cellColumns}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
+        FROM (${countedByBucket(countedIn(`${within('recorded_at', part)} ${ownRows} AND ${inProjects(values.add(wanted.projects ?? null))}`))}) AS buckets`,
       ),
       ...cells.map(
         (part) => `
-        SELECT ${counted}, latency, (extract(epoch FROM starts_at) * 1000)::float8 AS first_ms
+        SELECT ${cellColumns}, latency, (extract(epoch FROM starts_at) * 1000)::float8 AS first_ms
         FROM tool_metric_rollups
         WHERE seconds = ${part.seconds} AND ${within('starts_at', part)} ${ownCells}`,
       ),
@@ -216,7 +221,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
     return `
     SELECT tool_name AS "toolName", error_type AS "errorType", ${sums}, sum(input_bytes::float8) AS "inputBytes",
            sum(output_bytes::float8) AS "outputBytes", sum(caller_errors::float8) AS "callerErrors",
-           min(first_ms) AS "firstMs", ${of.latency ? latencies : 'NULL'} AS latency
+           min(first_ms) AS "firstMs", ${wanted.latency ? latencies : 'NULL'} AS latency
     FROM (${parts.join(' UNION ALL ')}) AS parts
     GROUP BY tool_name, status, error_type
     HAVING sum(calls) > 0`;
@@ -226,13 +231,14 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
 const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
            max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures", sum(findings::float8) AS findings`;
 
-/** In base64: a third shorter than the driver's own hexadecimal, and read several times as fast. */
+/** Base64 is a third shorter than the driver's hexadecimal, and is read several times as fast. */
 const latencies = `encode(string_agg(latency, ''::bytea), 'base64')`;
 
-/** Whole minutes, so that cells alone are read. */
+/** The buckets of a time series. They are whole minutes, so that only cells are read. */
 export interface SeriesRange extends Reader {
-  /** Both are starts of buckets; the second one is left out. */
+  /** Start of the first bucket. */
   readonly from: Date;
+  /** End of the last bucket. */
   readonly to: Date;
   readonly bucketMs: number;
 }
@@ -264,8 +270,8 @@ export const selectSeries = (range: SeriesRange, tool: string | undefined): Stat
   );
 
 /**
- * Calls and failures by bucket, whose index is `at`; tools without calls are absent.
- * @param tools all unless some are named
+ * Calls and failures by tool and bucket; `at` is the bucket's index. Tools without calls are absent.
+ * @param tools default: all
  */
 export const selectTrends = (range: SeriesRange, tools?: readonly string[]): Statement =>
   statement(

@@ -7,12 +7,12 @@ import {
 import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
 import type { ToolMetric } from '../execution-record.js';
 
-/** Characters of results that may wait to be read, in all. */
-const most = 16_777_216;
+/** Max characters of all results that wait. */
+const maxWaiting = 16_777_216;
 
 /**
- * Counts what waits for the thread that reads results: shared with it, so that results that come faster than they are
- * read take no more memory than this.
+ * Counts the characters of results that wait for the thread that searches them, with which it is shared. It limits the
+ * memory if results arrive faster than they are searched.
  */
 export class ResultBacklog {
   private readonly waiting: Int32Array;
@@ -21,9 +21,9 @@ export class ResultBacklog {
     this.waiting = new Int32Array(memory);
   }
 
-  /** @returns whether there is room for a text of this length */
+  /** Reserves room for a text. @returns whether there was room */
   take(length: number): boolean {
-    if (Atomics.load(this.waiting, 0) + length > most) return false;
+    if (Atomics.load(this.waiting, 0) + length > maxWaiting) return false;
     Atomics.add(this.waiting, 0, length);
     return true;
   }
@@ -32,22 +32,22 @@ export class ResultBacklog {
     Atomics.sub(this.waiting, 0, length);
   }
 
-  /** Results that were given to a thread that died are lost. */
+  /** Resets the count after the thread has died with its results. */
   clear(): void {
     Atomics.store(this.waiting, 0, 0);
   }
 }
 
-/** The beginning of a successful result, to be read before its record is written. */
+/** The beginning of a successful result, which is searched before its record is stored. */
 export interface ResultToRead {
   readonly executionId: string;
   /** At most `readLength` characters. */
   readonly text: string;
-  /** A report of a failure is marked as one. */
+  /** Whether a report of a failure is marked as a semantic failure. */
   readonly mark: boolean;
 }
 
-/** Characters of a result that are read. */
+/** Max characters of a result that are searched. */
 export const readLength = scannedLength;
 
 interface Found {
@@ -55,10 +55,10 @@ interface Found {
   readonly marked: boolean;
 }
 
-/** Findings that wait for their records; during a long time without a database some are dropped. */
+/** Max findings that wait for their records. Further ones are dropped, if the database is unavailable for long. */
 const maxFindings = 50_000;
 
-/** Reads results in the drain's thread, and gives its findings to the records of their executions. */
+/** Searches results in the drain's thread, and adds its findings to the records of their executions. */
 export class ResultReader {
   private readonly found = new Map<string, Found>();
   private readonly backlog: ResultBacklog;
@@ -76,14 +76,14 @@ export class ResultReader {
     this.found.set(executionId, { finding, marked: mark && isSelfReported(answer, finding) });
   }
 
-  /** Resolves when every result has been read whose record is known here: it was sent before the record was written. */
+  /** Resolves when the results of all known records are searched. Each is sent before its record. */
   async caughtUp(): Promise<void> {
-    // The turn that runs may be past its messages: the next one is not.
+    // Messages that have arrived are handled in the next turn at the latest.
     await turn();
     await turn();
   }
 
-  /** The record with what was found in its result. */
+  /** The record with the finding of its result, if any. */
   complete(metric: ToolMetric): ToolMetric {
     const found = this.found.get(metric.metricId);
     if (!found) return metric;
@@ -95,7 +95,7 @@ export class ResultReader {
     };
   }
 
-  /** Their records are written. */
+  /** Removes the findings of stored records. */
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.found.delete(id);
   }
@@ -105,14 +105,14 @@ const maxParsedLength = 8_192;
 const envelope =
   /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(?:"[^"]{0,80}"|\d{1,20})\s*,\s*"result"\s*:\s*/;
 
-/** A process writes its result into a JSON-RPC message. */
+/** The result of a JSON-RPC message of a process. */
 function withoutEnvelope(text: string): string {
   if (!text.includes('"jsonrpc"')) return text;
   try {
     const message = text.length <= maxParsedLength ? (JSON.parse(text) as { result?: unknown }) : {};
     if ('result' in message) return JSON.stringify(message.result) ?? '';
   } catch {
-    // Read as it is.
+    // A text that is no JSON is searched as it is.
   }
   return text.replace(envelope, '');
 }

@@ -20,7 +20,7 @@ export class AuditLog {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The act has been done: where its entry cannot be stored it stands in the server's log, as a whole. */
+  /** Stores an entry. If that fails, the whole entry is logged, because the act has been done. */
   async write(entry: Omit<AuditEntryView, 'id' | 'at'>): Promise<void> {
     const stored = { id: newId(), at: new Date(), ...entry };
     const { id, at, keyId, userId, address, requestId, ...act } = stored;

@@ -17,20 +17,20 @@ import { principalOf } from '../principal.decorator.js';
 import { actorOf, AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.dto.js';
 
-/** Marks the operations of administrators in the OpenAPI document until it is complete. */
+/** Marks operations of administrators while the OpenAPI document is built. */
 export const auditedOperation = 'x-audited';
 
 export const AUDITED = 'toolkeeper:audited';
 
 export const AUDITED_READ = 'toolkeeper:audited-read';
 
-/** This route shows what tools and models were given and answered: each read by an operator leaves an audit entry. */
+/** Marks a route that shows inputs and answers of tools or models: each read by an operator is audited. */
 export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
 
-/** What an act may change as it is now, without secrets and without what changes by itself. */
+/** Reads the current state that an act may change, without secrets and without what changes by itself. */
 type Look = (modules: ModuleRef, params: PathParams) => Promise<object>;
 
-/** Audit entries of what these routes make name it by this member of the answer, which is its parameter of the path, too; they say what `look` then sees changed. */
+/** Sets which member of an answer, also a path parameter, names the resource in audit entries, and how its state is read. */
 export const Audited = (member: string, look: Look): ClassDecorator => SetMetadata(AUDITED, { member, look });
 
 /** The parameters of a route's path. */
@@ -38,14 +38,14 @@ type PathParams = Readonly<Record<string, string>>;
 
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** @returns false for a request that changes nothing which other replicas obey */
+/** Whether a request may change something that other replicas must apply. */
 export const isAct = (method: string, route: string): boolean =>
   !reading.has(method) && !/\/(test|try|validate|replay)$/.test(route);
 
 /**
- * Writes one audit entry for each administrative request, successful or not, before it is answered. What was
- * changed is answered when all replicas obey it; an answer that some have not confirmed is 202 and names them. `@Scopes` binds this to the routes that need an administrative
- * scope.
+ * Writes one audit entry for each administrative request, successful or not, before it is answered. A change is answered when
+ * all replicas apply it; if some have not confirmed it, the answer is 202 and names them. `@Scopes` binds this to routes that
+ * need an administrative scope.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
@@ -74,7 +74,7 @@ export class AuditInterceptor implements NestInterceptor {
       const old = name ? {} : before;
       const changes = old && error === null ? changesBetween(old, await look(named)) : [];
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
-      // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
+      // The path is the sender's text, even for unknown names, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
       const { project = null } = asked;
       await this.log.write({ ...request.by, action, target, project, status, error, changes });
@@ -86,7 +86,7 @@ export class AuditInterceptor implements NestInterceptor {
         const written = write(statusCode, isMade ? (answer as object) : undefined);
         const passed = isAct(asked.method, request.route) ? this.barrier.pass() : [];
         const [missing] = await Promise.all([passed, written]);
-        // A replica that does not know what is new looks for it in the database.
+        // A replica that does not know a new resource looks for it in the database.
         if (missing.length === 0 || statusCode === 201) return answer;
         void http.getResponse<FastifyReply>().status(202);
         const unconfirmed: UnconfirmedView = { confirmed: false, missing: missing.map(({ name }) => name) };
@@ -104,7 +104,7 @@ const maxChangesLength = 8_192;
 const members = (value: unknown): object | undefined =>
   isObject(value) && !(value instanceof Date) ? value : undefined;
 
-/** Long ones are told by their paths alone. */
+/** The differences of two states. If they are long, only their paths. */
 function changesBetween(before: object, after: object | undefined): JsonDifference[] {
   const changes = jsonDifferences(before, after ?? before, members);
   const isShort = JSON.stringify(changes).length <= maxChangesLength;
@@ -122,14 +122,14 @@ function partsOf(request: FastifyRequest) {
   };
 }
 
-/** The reason that an act was given, also where the act itself was refused for what else it holds. */
+/** The reason that the request gives, also if the request is refused. */
 function reasonIn({ query, body }: FastifyRequest): string | null {
   const [asked, sent] = [query, body] as ({ reason?: unknown } | null | undefined)[];
   const reason = asked?.reason ?? sent?.reason;
   return typeof reason === 'string' ? sanitisedText(reason.slice(0, maxReasonLength)) : null;
 }
 
-/** The resource that a path names, without what is done with it: `custom-tools/word_count`. */
+/** The resource of a path without the action: `custom-tools/word_count`. */
 function targetOf(route: string, params: PathParams): string {
   const [own = ''] = /^.*:\w+/.exec(route) ?? [route];
   return own.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');

@@ -24,10 +24,10 @@ export class AuditController {
   }
 }
 
-/** The record of administrative acts. Global: `@Scopes` binds its interceptor to routes of all rooms. */
+/** The record of administrative acts. Global, because `@Scopes` binds its interceptor to routes of all modules. */
 @Global()
 @Module({
-  // TypeORM closes its connections after the modules that import it: the last acts are stored by then.
+  // TypeORM closes its connections after the modules that import it, so that the last acts can be stored.
   imports: [TypeOrmModule.forFeature([])],
   controllers: [AuditController],
   providers: [AuditLog],

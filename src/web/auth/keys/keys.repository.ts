@@ -4,7 +4,7 @@ import type { StoredKey } from './keys.dto.js';
 
 type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
 
-/** Members of a key that may be changed; those left out stay. */
+/** Changes of a key. Absent members stay as they are. */
 export type KeyChanges = Partial<
   Pick<StoredKey, 'name' | 'projects' | 'tools' | 'mcpServers' | 'rate' | 'expiresAt'>
 >;
@@ -34,8 +34,8 @@ export class KeysRepository {
     return rows[0]?.revision ?? '';
   }
 
-  /** The keys that open something. One statement, so that the revision is that of the rows. */
-  async good(): Promise<{ readonly revision: string; readonly keys: readonly StoredKey[] }> {
+  /** All valid keys, with their revision in the same statement. */
+  async valid(): Promise<{ readonly revision: string; readonly keys: readonly StoredKey[] }> {
     const rows: ({ revision: string } & (StoredKey | { id: null }))[] = await this.dataSource.query(
       `SELECT s.revision, ${columns}
        FROM api_keys_state s
@@ -45,7 +45,7 @@ export class KeysRepository {
     return { revision: rows[0]?.revision ?? '', keys };
   }
 
-  /** Newest first; `after` is the id at which the page before ended. */
+  /** A page of keys, newest first. @param after last id of the previous page */
   page(limit: number, after: string | undefined): Promise<StoredKey[]> {
     return this.dataSource.query(
       `SELECT ${columns} FROM api_keys k
@@ -73,7 +73,7 @@ export class KeysRepository {
     );
   }
 
-  /** A key that was revoked stays as it was. */
+  /** Changes a key, unless it is revoked. */
   async update(id: string, changes: KeyChanges): Promise<void> {
     const given = Object.entries(changes) as [keyof KeyChanges, unknown][];
     const set = given.map(([member], place) => `${columnOf[member]} = $${place + 2}`);
@@ -93,7 +93,7 @@ export class KeysRepository {
     );
   }
 
-  /** @param used milliseconds since the epoch by id; other replicas may know of a later use */
+  /** Stores last uses, unless a later one is stored. @param used milliseconds since the epoch, by id */
   async used(used: ReadonlyMap<string, number>): Promise<void> {
     await this.dataSource.query(
       `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0))

@@ -19,20 +19,20 @@ import { allScopesOf, hashOfKey, KnownKeys, newKey } from '../known-keys.js';
 import { type KeyChanges, KeysRepository } from './keys.repository.js';
 import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 
-/** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
+/** Scopes that are not limited by projects, so that a key with one cannot have a list of projects. */
 const ofTheWholeServer: readonly Scope[] = ['audit:read', 'tools:admin', 'admin'];
 
-/** When a key was used last is worth no statement for each request. */
+/** Interval at which last uses are stored, instead of a statement per request. */
 const usesEveryMs = 10_000;
 
 /**
- * Makes, changes and revokes API keys. The keys in memory follow the table, whichever replica changes it, and the table
- * learns when keys were used. While the database is away the keys that were good stay so, until their own time is over.
+ * Makes, changes and revokes API keys. The keys in memory follow the table, which any replica may change; their last uses are
+ * stored in it. While the database is unavailable, known keys stay valid until they expire.
  */
 @Injectable()
 export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(KeysService.name);
-  /** One look after another: an older answer must not bring a revoked key back. */
+  /** Lets one reload run at a time, so that an older answer cannot restore a revoked key. */
   private readonly oneAtATime = new KeyedMutex();
   private readonly uses: IntervalLoop;
   private revision: string | undefined;
@@ -50,7 +50,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     );
   }
 
-  /** @throws Problem `invalid_request` if a limit would not hold, `conflict` where nobody is asked for a key */
+  /** Makes a key. @throws Problem `invalid_request` for a limit without effect, `conflict` if keys are off */
   async create(body: CreateKeyBody, by: string): Promise<NewKeyView> {
     if (this.config.auth.mode === 'off')
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
@@ -61,7 +61,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     const expiresAt = body.expiresAt ? new Date(body.expiresAt) : null;
     const limits = { projects, tools, mcpServers, rate, expiresAt };
     await this.repository.insert({ id, hash: hashOfKey(key), name, owner, scopes, ...limits, createdBy: by });
-    await this.look();
+    await this.reload();
     return { ...(await this.get(id)), key };
   }
 
@@ -81,7 +81,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return viewOf(await this.stored(id), this.known.clock.now());
   }
 
-  /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
+  /** Changes a key. @throws Problem `not_found`, `conflict` for a revoked key, `invalid_request` for a limit without effect */
   async update(id: string, body: UpdateKeyBody): Promise<KeyView> {
     const key = await this.stored(id);
     if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);
@@ -90,24 +90,24 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     const moment = expiresAt && new Date(expiresAt);
     const given: KeyChanges = { ...changes, ...(moment !== undefined && { expiresAt: moment || null }) };
     await this.repository.update(id, given);
-    await this.look();
+    await this.reload();
     return this.get(id);
   }
 
-  /** Its next request is refused. @throws Problem `not_found` */
+  /** Revokes a key at all replicas. @throws Problem `not_found` */
   async revoke(id: string, by: string): Promise<void> {
     await this.stored(id);
     await this.repository.revoke(id, by);
-    await this.look();
+    await this.reload();
   }
 
-  /** A server that listens knows its keys. */
+  /** Loads the keys before the server listens. */
   async onModuleInit(): Promise<void> {
-    await retryAtStart(() => this.look());
+    await retryAtStart(() => this.reload());
   }
 
   onApplicationBootstrap(): void {
-    this.follower.follow({ table: 'api_keys', what: 'the API keys' }, () => this.look());
+    this.follower.follow({ table: 'api_keys', what: 'the API keys' }, () => this.reload());
     this.uses.start();
   }
 
@@ -116,11 +116,11 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     await this.writeUses().catch(() => undefined);
   }
 
-  /** Brings changes of the table into memory. */
-  private look(): Promise<void> {
-    return this.oneAtATime.run('look', async () => {
+  /** Copies changes of the table into memory. */
+  private reload(): Promise<void> {
+    return this.oneAtATime.run('reload', async () => {
       if ((await this.repository.revision()) !== this.revision) {
-        const { revision, keys } = await this.repository.good();
+        const { revision, keys } = await this.repository.valid();
         this.known.replace(keys);
         this.revision = revision;
       }
@@ -140,7 +140,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/** Refuses limits that would not hold: who registers a tool may run anything. */
+/** Refuses limits without effect: callers who may register tools can run any code. */
 export function refuseIdleLimits(
   scopes: readonly Scope[],
   { projects, tools, mcpServers }: UpdateKeyBody,

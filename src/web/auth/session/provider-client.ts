@@ -21,14 +21,14 @@ export interface ProviderTokens {
   readonly renewMs: number;
 }
 
-/** A person whom an OpenID provider vouches for. */
+/** A person who has signed in at an OpenID provider. */
 export interface SignedIn extends ProviderTokens {
   readonly issuer: string;
   /** State of the sign-in, which is accepted once. */
   readonly state: string;
 }
 
-/** The sessions that a provider ends: those of its own session, else all of the person. */
+/** A provider's request to end sessions: those with its session id, or else all of the person. */
 export interface Logout {
   readonly issuer: string;
   readonly jti: string;
@@ -38,27 +38,28 @@ export interface Logout {
   readonly issuedAt: number;
 }
 
-/** A sign-in under way, which its browser carries, sealed. */
+/** A sign-in in progress. The browser carries it in a sealed cookie. */
 interface Transaction {
   readonly issuer: string;
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** The path of the console to go to afterwards. */
+  /** The console path to open after the sign-in. */
   readonly to: string | undefined;
   /** Milliseconds since the epoch. */
   readonly endsAt: number;
 }
 
+/** Max duration of a sign-in. */
 export const transactionMs = 5 * 60_000;
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 /** Maximum age of a logout token, in seconds. */
 const maxLogoutAge = 300;
 const skewSeconds = 5;
-/** Age at which the claims of a session are renewed, in seconds: that at which the access token ends, within these. */
+/** Bounds, in seconds, of the age at which a session's claims are renewed: the lifetime of the access token. */
 const renewalAge = { min: 5, max: 300 };
 
-/** The client of OpenID providers: sends browsers to one, and takes what they bring back. */
+/** The client of OpenID providers: redirects browsers to one, and checks what they bring back. */
 @Injectable()
 export class ProviderClient {
   private readonly sealed: SealedValues;
@@ -76,7 +77,10 @@ export class ProviderClient {
     return this.config.auth.mode === 'off' ? [] : this.tokens.consoles;
   }
 
-  /** @throws Problem `not_found` for an unknown issuer, `tool_unavailable` if it does not answer */
+  /**
+   * Begins a sign-in: the URL to which the browser goes, and the sealed transaction that it carries.
+   * @throws Problem `not_found` for an unknown issuer, `tool_unavailable` if it does not answer
+   */
   async begin(
     issuer: string,
     to: string | undefined,
@@ -84,8 +88,10 @@ export class ProviderClient {
     const openid = await import('openid-client');
     const { scopes = ['profile', 'email'] } = this.clientOf(this.issuerOf(issuer));
     const client = await this.configured(issuer);
-    const [state, nonce] = [openid.randomState(), openid.randomNonce()];
-    const [verifier, endsAt] = [openid.randomPKCECodeVerifier(), Date.now() + transactionMs];
+    const state = openid.randomState();
+    const nonce = openid.randomNonce();
+    const verifier = openid.randomPKCECodeVerifier();
+    const endsAt = Date.now() + transactionMs;
     const url = openid.buildAuthorizationUrl(client, {
       redirect_uri: this.redirectUri,
       scope: ['openid', ...scopes].join(' '),
@@ -99,9 +105,10 @@ export class ProviderClient {
   }
 
   /**
-   * @param answer the query with which the provider sent the browser back
-   * @param sealed the transactions that the browser carries
-   * @throws Problem `unauthorized` that says why the person is not signed in
+   * Ends a sign-in.
+   * @param answer query with which the provider sent the browser back
+   * @param sealed transactions that the browser carries
+   * @throws Problem `unauthorized` with the reason why the person is not signed in
    */
   async finish(answer: string, sealed: readonly string[]): Promise<SignedIn & Pick<Transaction, 'to'>> {
     const transaction = sealed
@@ -117,16 +124,17 @@ export class ProviderClient {
     try {
       const { authorizationCodeGrant } = await import('openid-client');
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
-      const found = await authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true });
-      return { issuer, ...(await tokensIn(found, provider)), state, to };
+      const response = await authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true });
+      return { issuer, ...(await tokensIn(response, provider)), state, to };
     } catch (error) {
       throw unauthorized(`The provider did not sign you in: ${reasonOf(error)}.`);
     }
   }
 
   /**
-   * A person's claims as the provider knows them now.
-   * @returns undefined if the provider has ended the sign-in @throws an error if it does not answer
+   * Fetches a person's current claims from the provider.
+   * @returns undefined if the provider has ended the sign-in
+   * @throws an error if it does not answer
    */
   async renewed({
     issuer,
@@ -134,17 +142,17 @@ export class ProviderClient {
   }: ProviderTokens & { issuer: string }): Promise<ProviderTokens | undefined> {
     const client = await this.configured(issuer);
     const { refreshTokenGrant } = await import('openid-client');
-    const found = await refreshTokenGrant(client, before.refreshToken ?? '').catch((error: unknown) => {
+    const response = await refreshTokenGrant(client, before.refreshToken ?? '').catch((error: unknown) => {
       const { cause } = error as { cause?: unknown };
       // `invalid_grant`. A client with a wrong secret gets 401.
       if (cause instanceof UpstreamFailure && cause.status === 400) return undefined;
       throw cause ?? error;
     });
-    const next = found && (await tokensIn(found, this.issuerOf(issuer), before));
+    const next = response && (await tokensIn(response, this.issuerOf(issuer), before));
     return next?.claims['sub'] === before.claims['sub'] ? next : undefined;
   }
 
-  /** Where the browser signs out at the provider, too; undefined if the provider has no such page. */
+  /** URL where the browser also signs out at the provider; undefined if the provider has none. */
   async signOutUrl({ issuer, idToken }: Pick<SignedIn, 'issuer' | 'idToken'>): Promise<string | undefined> {
     const client = await this.configured(issuer).catch(() => undefined);
     if (client?.serverMetadata().end_session_endpoint === undefined) return undefined;
@@ -155,7 +163,7 @@ export class ProviderClient {
     }).href;
   }
 
-  /** The logout that a provider asks for. @throws Problem `invalid_request` */
+  /** Checks and reads a provider's logout token. @throws Problem `invalid_request` */
   async logoutIn(token: string): Promise<Logout> {
     const issuer = this.issuers.find(({ settings }) => settings.issuer === issuerIn(token));
     try {
@@ -180,7 +188,7 @@ export class ProviderClient {
     return `${this.config.server.publicUrl}/console/sign-in`;
   }
 
-  /** A path of this console; undefined for all others, so that no link leads elsewhere. */
+  /** The path if it is one of this console, else undefined, so that a link cannot lead to another site. */
   private ownPath(to = ''): string | undefined {
     if (to === '') return undefined;
     const base = new URL(`${this.config.server.publicUrl}/console/`);
@@ -200,7 +208,7 @@ export class ProviderClient {
     return settings.console as ConsoleClient;
   }
 
-  /** @throws Problem `tool_unavailable` */
+  /** The client for one issuer. @throws Problem `tool_unavailable` */
   private async configured(name: string): Promise<Configuration> {
     const openid = await import('openid-client');
     const issuer = this.issuerOf(name);
@@ -228,9 +236,9 @@ export class ProviderClient {
   }
 }
 
-/** @param before what stays if a renewal does not bring it */
+/** Verifies and reads a token response. @param before fallback for what a renewal does not return */
 async function tokensIn(
-  found: TokenEndpointResponse,
+  response: TokenEndpointResponse,
   provider: TokenIssuer,
   before?: ProviderTokens,
 ): Promise<ProviderTokens> {
@@ -238,15 +246,15 @@ async function tokensIn(
     id_token: idToken = '',
     refresh_token: refreshToken = before?.refreshToken,
     expires_in: age,
-  } = found;
+  } = response;
   const { min, max } = renewalAge;
   const refresh = refreshToken !== undefined && { refreshToken };
   const rest = { ...refresh, renewMs: 1_000 * Math.min(max, Math.max(min, age ?? max)) };
   if (before && idToken === '') return { ...before, ...rest };
   if (idToken.length > maxTokenBytes) throw new Error(`its ID token has over ${maxTokenBytes} characters`);
-  const vouched = await provider.verify(idToken);
-  tokenChecks['subject']?.(vouched, provider.settings, Date.now() / 1_000);
-  return { claims: vouched.claims, idToken, ...rest };
+  const verified = await provider.verify(idToken);
+  tokenChecks['subject']?.(verified, provider.settings, Date.now() / 1_000);
+  return { claims: verified.claims, idToken, ...rest };
 }
 
 /** The checks of OpenID Connect Back-Channel Logout. @returns what is wrong */
@@ -267,12 +275,12 @@ function logoutProblem(claims: Claims, typ: string, clientId: string, now: numbe
 
 const maxReason = 300;
 
-/** What the provider, or the check of its answer, said. */
+/** The provider's error, or that of the check of its answer, as one short line. */
 function reasonOf(error: unknown): string {
-  const { error: code, error_description: more } = error as Partial<Record<string, unknown>>;
+  const { error: code, error_description: description } = error as Partial<Record<string, unknown>>;
   if (error instanceof UpstreamFailure) return `it does not answer (${error.kind})`;
-  const said = [code, more].filter((part) => typeof part === 'string').join(': ');
+  const reported = [code, description].filter((part) => typeof part === 'string').join(': ');
   const { cause } = error as { cause?: unknown };
-  const why = said || (cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error));
-  return why.replaceAll(/\p{C}/gu, '').slice(0, maxReason);
+  const detail = cause instanceof Error ? `: ${cause.message}` : '';
+  return (reported || `${messageOf(error)}${detail}`).replaceAll(/\p{C}/gu, '').slice(0, maxReason);
 }

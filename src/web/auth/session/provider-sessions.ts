@@ -21,20 +21,20 @@ import { cookiesIn, type NewSession } from '../sessions.js';
 import { AccessTokens } from '../tokens/access-tokens.js';
 import { type Logout, ProviderClient, type ProviderTokens, type SignedIn } from './provider-client.js';
 
-/** Sessions of one person: the oldest ones end. */
-const maxOfOnePerson = 20;
-/** Renewals of a replica at a time: each holds a connection to the database. */
+/** Max sessions of one person. Further ones end the oldest. */
+const maxPerPerson = 20;
+/** Max renewals of a replica at a time: each holds a connection to the database. */
 const maxRenewals = 2;
-/** A provider that did not answer is not asked again before this time. */
-const pauseMs = 30_000;
+/** Pause before a provider that did not answer is asked again. */
+const retryPauseMs = 30_000;
 
-/** The parts of a session that name its person. */
+/** The parts of a session that identify its person. */
 type EndedSession = Pick<StoredSession, 'issuer' | 'claims'>;
 /** The parts of an audit entry that come from a request. */
 type EndedBy = Pick<AuditEntryView, 'address' | 'requestId'> & { readonly reason?: string };
 const grantEnded = 'The provider has ended the sign-in: it refused the refresh token';
 
-/** Stores the sessions that began at an OpenID provider. Those in memory follow the table, whichever replica changes it. */
+/** Sessions that began at an OpenID provider. They are stored in a table, which each replica follows in memory. */
 @Injectable()
 export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
@@ -61,7 +61,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
 
   /**
    * Begins a session that all replicas know.
-   * @throws Problem `unauthorized` for a sign-in that was taken before, or that the provider ended meanwhile
+   * @throws Problem `unauthorized` for a sign-in that was completed before, or that the provider has ended meanwhile
    */
   async begin({ issuer, state, ...tokens }: SignedIn): Promise<NewSession> {
     const secret = (): string => randomBytes(32).toString('base64url');
@@ -82,19 +82,16 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
         `DELETE FROM console_sessions WHERE expires_at <= now() OR session_hash IN (
            SELECT session_hash FROM console_sessions WHERE issuer = $1 AND subject = $2
            ORDER BY began_at DESC OFFSET $3)`,
-        [issuer, sub, maxOfOnePerson - 1],
+        [issuer, sub, maxPerPerson - 1],
       );
       await manager.query(
         `INSERT INTO console_sessions
            (session_hash, csrf_hash, issuer, subject, sid, expires_at, claims, id_token, renew_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-        [
-          ...[hashOf(cookie), hashOf(csrfToken), issuer, sub, sid, new Date(expiresAt)],
-          ...this.storable(tokens),
-        ],
+        [hashOf(cookie), hashOf(csrfToken), issuer, sub, sid, new Date(expiresAt), ...this.storable(tokens)],
       );
     });
-    await this.everywhere();
+    await this.syncReplicas();
     return { cookie, csrfToken, expiresAt };
   }
 
@@ -111,48 +108,49 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
       'DELETE FROM console_sessions WHERE session_hash = ANY($1) RETURNING issuer, id_token',
       [ids],
     );
-    await this.everywhere();
-    const opened = ended && (this.sealed.open(ended.id_token) as Pick<SignedIn, 'idToken'> | undefined);
-    return opened && { issuer: ended.issuer, idToken: opened.idToken };
+    await this.syncReplicas();
+    if (!ended) return undefined;
+    const secrets = this.sealed.open(ended.id_token) as Pick<SignedIn, 'idToken'> | undefined;
+    return secrets && { issuer: ended.issuer, idToken: secrets.idToken };
   }
 
-  /** Ends what a provider ends, at all replicas. @throws Problem `invalid_request` for a token that was taken before */
+  /** Ends the sessions that a provider ends, at all replicas. @throws Problem `invalid_request` for a used token */
   async endAt({ issuer, jti, sid, subject, issuedAt }: Logout, by: EndedBy): Promise<void> {
     const [ended] = await this.dataSource.transaction(async (manager) => {
-      const before = new Problem('invalid_request', 'This logout token was taken before');
-      await this.takeOnce(manager, `${issuer} ${jti}`, before, [issuer, sid, subject, issuedAt]);
+      const reused = new Problem('invalid_request', 'This logout token was taken before');
+      await this.takeOnce(manager, `${issuer} ${jti}`, reused, [issuer, sid, subject, issuedAt]);
       return manager.query<[EndedSession[]]>(
         `DELETE FROM console_sessions WHERE issuer = $1
          AND (sid = $2 OR (subject = $3 AND ($2::text IS NULL OR sid IS NULL))) RETURNING issuer, claims`,
         [issuer, sid ?? null, subject ?? null],
       );
     });
-    await Promise.all([this.everywhere(), ...ended.map((session) => this.recordEnd(session, by))]);
+    await Promise.all([this.syncReplicas(), ...ended.map((session) => this.recordEnd(session, by))]);
   }
 
-  /** A server that listens knows its sessions. */
+  /** Loads the sessions before the server listens. */
   async onModuleInit(): Promise<void> {
-    if (this.tokens.consoles.length > 0) await retryAtStart(() => this.look());
+    if (this.tokens.consoles.length > 0) await retryAtStart(() => this.reload());
   }
 
   onApplicationBootstrap(): void {
     if (this.tokens.consoles.length === 0) return;
     this.follower.follow({ table: 'console_sessions', what: 'the console sessions', everyMs: 2_000 }, () =>
-      this.look(),
+      this.reload(),
     );
   }
 
-  /** While the provider is away, the session stays as it is. */
+  /** Renews a session's claims. If the provider does not answer, the session stays as it is. */
   private async renew(id: string): Promise<void> {
     try {
       await this.renewing.execute(() => (this.known.isDue(id) ? this.renewNow(id) : undefined));
     } catch (error) {
       this.logger.warn(`Claims of console sessions cannot be renewed: ${messageOf(error)}`);
-      this.known.postpone(id, this.keys.clock.now() + pauseMs);
+      this.known.postpone(id, this.keys.clock.now() + retryPauseMs);
     }
   }
 
-  /** Replicas take turns: for all but the first, the session is not due any more. */
+  /** Renews a session under a lock. Other replicas that wait for the lock then find that it is not due. */
   private async renewNow(id: string): Promise<void> {
     const ended = await this.dataSource.transaction(async (sql) => {
       await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console session ${id}`]);
@@ -161,8 +159,8 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
         [id, new Date(this.keys.clock.now())],
       );
       if (!row) return undefined;
-      const kept = this.sealed.open(row.sealed) as ProviderTokens | undefined;
-      const next = kept && (await this.client.renewed({ ...row, ...kept }));
+      const tokens = this.sealed.open(row.sealed) as ProviderTokens | undefined;
+      const next = tokens && (await this.client.renewed({ ...row, ...tokens }));
       await (next
         ? sql.query(
             'UPDATE console_sessions SET claims = $2, id_token = $3, renew_at = $4 WHERE session_hash = $1',
@@ -171,11 +169,11 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
         : sql.query('DELETE FROM console_sessions WHERE session_hash = $1', [id]));
       return next ? undefined : row;
     });
-    await this.look();
+    await this.reload();
     if (ended) await this.recordEnd(ended, { address: null, requestId: newId(), reason: grantEnded });
   }
 
-  /** Values of claims, id_token and renew_at. */
+  /** Values of the columns claims, id_token and renew_at. */
   private storable({ claims, idToken, refreshToken, renewMs }: ProviderTokens): readonly unknown[] {
     const renewAt = refreshToken === undefined ? null : new Date(this.keys.clock.now() + renewMs);
     return [JSON.stringify(claims), this.sealed.seal({ idToken, refreshToken }), renewAt];
@@ -183,11 +181,15 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
 
   private async recordEnd({ issuer, claims }: EndedSession, by: EndedBy): Promise<void> {
     const person = this.tokens.personOf(issuer, claims, 0);
-    const act = { action: 'endProviderSessions', target: 'session', project: null, status: 200 };
-    if (person) await this.audit.write({ ...actorOf(person), ...act, reason: null, ...by });
+    const entry = { action: 'endProviderSessions', target: 'session', project: null, status: 200 };
+    if (person) await this.audit.write({ ...actorOf(person), ...entry, reason: null, ...by });
   }
 
-  /** Sign-ins and logouts take turns: neither misses what the other stores. */
+  /**
+   * Stores the id of a sign-in or logout, so that it is accepted once. The lock makes sign-ins and logouts wait for each
+   * other, so that neither misses what the other stores.
+   * @throws `problem` if the id is stored already
+   */
   private async takeOnce(
     manager: EntityManager,
     id: string,
@@ -204,19 +206,20 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     if (taken.length === 0) throw problem;
   }
 
-  private async everywhere(): Promise<void> {
-    await this.look();
+  /** Waits until all replicas know the change. */
+  private async syncReplicas(): Promise<void> {
+    await this.reload();
     await this.barrier.pass();
   }
 
-  /** Brings changes of the table into memory. One look after another: an older answer must not bring a session back. */
-  private look(): Promise<void> {
-    return this.oneAtATime.run('look', async () => {
-      const good = await this.dataSource.query<Pick<StoredSession, 'id' | 'renewAt'>[]>(
+  /** Copies changes of the table into memory. One reload at a time, so that an older answer cannot restore a session. */
+  private reload(): Promise<void> {
+    return this.oneAtATime.run('reload', async () => {
+      const valid = await this.dataSource.query<Pick<StoredSession, 'id' | 'renewAt'>[]>(
         'SELECT session_hash AS id, renew_at AS "renewAt" FROM console_sessions WHERE expires_at > now()',
       );
-      this.known.keepOnly(new Set(good.map(({ id }) => id)));
-      const unknown = good.filter(({ id, renewAt }) => !this.known.has(id, renewAt)).map(({ id }) => id);
+      this.known.keepOnly(new Set(valid.map(({ id }) => id)));
+      const unknown = valid.filter(({ id, renewAt }) => !this.known.has(id, renewAt)).map(({ id }) => id);
       if (unknown.length === 0) return;
       const added = await this.dataSource.query<StoredSession[]>(
         `SELECT session_hash AS id, issuer, claims, csrf_hash AS "csrfHash", expires_at AS "expiresAt",

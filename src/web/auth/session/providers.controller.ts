@@ -10,7 +10,7 @@ import { setCookie } from '../sessions.js';
 import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
 
-/** Carries a sign-in that is under way at a provider: its name and its SameSite. */
+/** Name and SameSite of the cookie that carries a running sign-in at a provider. */
 export const transactionCookie: [name: string, sameSite: string] = ['toolkeeper_sign_in', 'Lax'];
 const formType = 'application/x-www-form-urlencoded';
 

@@ -30,14 +30,16 @@ import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
 import { transactionCookie } from './providers.controller.js';
 
-/** One of the three. */
+/** Credentials of a sign-in: exactly one of the three. */
 export class SignInBody {
   @OptionalText(512, {
     example: 'tk_019a9e0c5d0e7cc1a3f2_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
-    description: 'An API key, or that of the operator',
+    description: "An API key, or the operator's key",
   })
   readonly key?: string;
-  @OptionalText(128, { description: 'From the link that `npm start` prints: valid once, for five minutes' })
+  @OptionalText(128, {
+    description: 'Code of the link that `npm start` prints: valid once, for five minutes',
+  })
   readonly once?: string;
   @OptionalText(8_192, {
     description: 'The query with which an OpenID provider sent the browser back, such as `code=…&state=…`',
@@ -45,6 +47,7 @@ export class SignInBody {
   readonly answer?: string;
 }
 
+/** How this server is set up, for its operator. */
 export class EnvironmentView {
   @Example('1.0.0') readonly version!: string;
   @Example('toolkeeper-7d4f9', 'Name of the host that answered') readonly replica!: string;
@@ -52,7 +55,7 @@ export class EnvironmentView {
   @Example('/opt/toolkeeper/.toolkeeper', 'TOOLKEEPER_DATA_DIR') readonly dataDir!: string;
   @NullableText(
     '/opt/toolkeeper/.toolkeeper/admin.key',
-    "The file with the operator's key; null: it is configured",
+    "File of the operator's key; null if the key is configured",
   )
   readonly keyFile!: string | null;
   @OneOfThese(['embedded', 'own'], 'embedded') readonly database!: 'embedded' | 'own';
@@ -60,7 +63,7 @@ export class EnvironmentView {
     type: 'integer',
     nullable: true,
     example: 2,
-    description: 'What this host can hold of the sandbox, 0 to 3; null without custom tools',
+    description: 'Strongest sandbox tier that this host supports, 0 to 3; null without custom tools',
   })
   readonly sandboxTier!: number | null;
   @Texts(['/var/log'], 'Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)')
@@ -69,31 +72,29 @@ export class EnvironmentView {
     type: 'object',
     additionalProperties: { type: 'integer' },
     example: { TOOL_INPUT_MAX_BYTES: 1_048_576 },
-    description: 'Caps that callers and authors of tools meet, by the variable that sets each',
+    description: 'Limits for callers and authors of tools, by the variable that sets each',
   })
   readonly limits!: Readonly<Record<string, number>>;
 }
 
 export class SessionView {
   @Example('admin') readonly userId!: string;
-  @NullableText('Alice Example', 'Of a person who signed in at an OpenID provider')
+  @NullableText('Alice Example', 'Name of a person who signed in at an OpenID provider')
   readonly name!: string | null;
-  @NullableText('admin', 'null: no key was shown') readonly keyId!: string | null;
-  @Example(false, 'No key was shown: this is what everybody may do here') readonly anonymous!: boolean;
+  @NullableText('admin', 'null: the caller sent no key') readonly keyId!: string | null;
+  @Example(false, 'The caller sent no key: it has the rights of all such callers')
+  readonly anonymous!: boolean;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
   @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
   readonly projects!: readonly string[] | null;
   @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
   readonly tools!: readonly string[] | null;
-  @NullableMoment(
-    '2099-01-01T00:00:00.000Z',
-    'When the session of this browser ends; null where none was begun',
-  )
+  @NullableMoment('2099-01-01T00:00:00.000Z', "End of this browser's session; null without a session")
   readonly expiresAt!: string | null;
   @ApiProperty({
     type: EnvironmentView,
     nullable: true,
-    description: 'Of this server; null without the scope `metrics:read`, or for a key with projects',
+    description: "This server's setup; null without the scope `metrics:read`, or for a key with projects",
   })
   readonly environment!: EnvironmentView | null;
 }
@@ -101,12 +102,12 @@ export class SessionView {
 export class NewSessionView extends SessionView {
   @Example(
     '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
-    'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
+    'For the header `x-toolkeeper-session` of all requests other than GET; shown only once',
   )
   readonly csrfToken!: string;
   @OptionalText(2_048, {
     example: '/console/tools',
-    description: 'The path of the console that was asked for before the sign-in at a provider',
+    description: 'Console path that was requested before the sign-in at a provider',
   })
   readonly to?: string | undefined;
 }
@@ -119,12 +120,12 @@ export class SignedOutView {
   readonly url!: string;
 }
 
-/** Signs browsers in and out, and says who a caller is. */
+/** Signs browsers in and out, and describes the caller. */
 @ApiTags('session')
 @ApiProblems('unauthorized', 'forbidden')
 @Controller('api/v1/session')
 export class SessionController {
-  /** Keys and links that opened nothing, by address. */
+  /** Failed sign-ins, by network of the address. */
   private readonly failures = new LocalCounters(maxFailures);
 
   constructor(
@@ -164,7 +165,7 @@ export class SessionController {
       body.answer === undefined
         ? this.byKey(body, request.ip)
         : await this.byProvider(body.answer, request, reply);
-    // A session that the browser had before does not live on.
+    // Ends the browser's previous session.
     await this.stored.end(request.headers.cookie);
     answerCookie(request, reply, session);
     await this.record('signIn', 201, principal, request);
@@ -208,9 +209,9 @@ export class SessionController {
     return { url };
   }
 
-  private byKey(body: SignInBody, address: string): Begun {
-    const principal = this.shownBy(body);
-    if (!principal) throw this.failure(unauthorized(opensNothing(body)), address);
+  private byKey(body: SignInBody, address: string): NewSignIn {
+    const principal = this.principalFor(body);
+    if (!principal) throw this.failure(unauthorized(refusalOf(body)), address);
     const session = this.sessions.begin(principal.keyId ?? adminKeyId);
     if (!session)
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
@@ -221,7 +222,7 @@ export class SessionController {
     answer: string,
     { headers, ip, protocol }: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<Begun> {
+  ): Promise<NewSignIn> {
     const { to, ...person } = await this.provider
       .finish(answer, cookiesIn(headers.cookie, transactionCookie[0]))
       .catch((error: unknown) => {
@@ -238,16 +239,16 @@ export class SessionController {
     return { principal, session, to };
   }
 
-  /** @returns undefined for a key that opens nothing, or a link that was used or is over */
-  private shownBy({ key, once }: SignInBody): Principal | undefined {
+  /** The principal of a key or sign-in link; undefined if it is invalid, used or expired. */
+  private principalFor({ key, once }: SignInBody): Principal | undefined {
     if (once === undefined) return this.keys.find(key);
     return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
   }
 
-  /** Failures alone are counted: others behind the same address must not stop a right key. */
+  /** Counts a failed sign-in. Successes do not count, so that others behind the same address do not block a valid key. */
   private failure(problem: Problem, address: string): Problem {
-    const of = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
-    const { granted, resetsAt } = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
+    const counter = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
+    const { granted, resetsAt } = this.failures.take({ ...counter, limit: maxFailures, ttlMs: minuteMs });
     return granted ? problem : tooManyFailures(resetsAt - Date.now());
   }
 
@@ -268,8 +269,14 @@ export class SessionController {
     const expiresAt = session ? new Date(session.expiresAt).toISOString() : null;
     const { userId, keyId = null, token, scopes, projects = null, tools = null } = principal;
     return {
-      ...{ userId, keyId, anonymous: keyId === null, scopes: [...scopes], projects, tools, expiresAt },
+      userId,
       name: token?.name ?? null,
+      keyId,
+      anonymous: keyId === null,
+      scopes: [...scopes],
+      projects,
+      tools,
+      expiresAt,
       environment: scopes.has('metrics:read') && !isBound(principal) ? await this.environment() : null,
     };
   }
@@ -291,14 +298,14 @@ export class SessionController {
   }
 }
 
-/** A session that begins. */
-interface Begun {
+/** A new session, with the console path to open after the sign-in. */
+interface NewSignIn {
   readonly principal: Principal;
   readonly session: NewSession;
   readonly to: string | undefined;
 }
 
-/** The caps that callers and authors of tools meet, by the variable that sets each. */
+/** Limits for callers and authors of tools, by the variable that sets each. */
 function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
   const { bundles, customTools, investigations, recorder, spans, toolInput } = config;
   return {
@@ -314,9 +321,10 @@ function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
   };
 }
 
+/** Max failed sign-ins per minute and network. */
 const maxFailures = 20;
 
-const opensNothing = ({ once }: SignInBody): string =>
+const refusalOf = ({ once }: SignInBody): string =>
   once === undefined
     ? 'This key is not known, has expired or was revoked.'
     : 'This link was used, or its five minutes are over: sign in with a key, or restart the server for another link.';

@@ -95,7 +95,7 @@ export class EvaluatedRuleView {
   @Example('the claim realm_access.roles has the value') readonly why!: string;
 }
 
-/** What a token opens, and why. */
+/** The rights of a token, and the checks and rules that lead to them. */
 export class CheckedTokenView {
   @Many(TokenCheckView, 'In order, up to the first that fails') readonly checks!: readonly TokenCheckView[];
   @Many(EvaluatedRuleView, 'Empty if a check fails') readonly rules!: readonly EvaluatedRuleView[];

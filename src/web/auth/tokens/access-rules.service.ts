@@ -14,7 +14,7 @@ import { AccessTokens } from './access-tokens.js';
 const selectRules = `SELECT rules, md5(rules::text) AS revision
   FROM (SELECT coalesce(jsonb_agg(rule ORDER BY position), '[]') AS rules FROM access_rules) AS stored`;
 
-/** Stores the access rules. Those in memory follow the table, whichever replica changes it. */
+/** Stores the access rules. The rules in memory follow the table, which any replica may change. */
 @Injectable()
 export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
@@ -32,14 +32,14 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     return stored;
   }
 
-  /** @throws Problem `invalid_request` for limits that would not hold; `conflict` if `revision` is not that of now */
+  /** Replaces all rules. @throws Problem `invalid_request` for limits without effect; `conflict` for an old `revision` */
   async replace(rules: AccessRules): Promise<AccessRules> {
     await this.store(rules, true);
-    await this.look();
+    await this.reload();
     return this.list();
   }
 
-  /** Shows what a token opens, and why. @throws Problem `conflict` if the server takes none */
+  /** Checks a token and shows its rights. @throws Problem `conflict` if the server accepts no tokens */
   async test(token: string): Promise<CheckedTokenView> {
     if (!this.tokens.isOn)
       throw new Problem('conflict', 'This server takes no access tokens: set OIDC_ISSUERS');
@@ -47,7 +47,7 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     return { checks, rules, keyId: caller?.keyId ?? null, scopes: [...(caller?.scopes ?? [])] };
   }
 
-  /** A server that listens knows its rules. @throws StartError if a rule of OIDC_ISSUERS is not valid */
+  /** Loads the rules before the server listens. @throws StartError if a rule of OIDC_ISSUERS is invalid */
   async onModuleInit(): Promise<void> {
     if (!this.tokens.isOn) return;
     const given = this.config.auth.issuers.flatMap(({ issuer, rules = [] }) =>
@@ -59,15 +59,15 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     } catch (error) {
       throw error instanceof Problem ? new StartError(`OIDC_ISSUERS: ${error.detail}`) : error;
     }
-    await retryAtStart(() => this.look());
+    await retryAtStart(() => this.reload());
   }
 
   onApplicationBootstrap(): void {
     if (this.tokens.isOn)
-      this.follower.follow({ table: 'access_rules', what: 'the access rules' }, () => this.look());
+      this.follower.follow({ table: 'access_rules', what: 'the access rules' }, () => this.reload());
   }
 
-  /** @param replaces whether rules that are there make room; else they stay, and the new ones are dropped */
+  /** Stores rules. @param replaces whether existing rules are replaced; otherwise they stay and the new ones are dropped */
   private async store({ rules, revision }: AccessRules, replaces: boolean): Promise<void> {
     for (const rule of rules) refuseIdleLimits(roles[rule.role], rule);
     await this.dataSource.transaction(async (manager) => {
@@ -88,9 +88,9 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     });
   }
 
-  /** One look after another: an older answer must not bring a rule back. */
-  private look(): Promise<void> {
-    return this.oneAtATime.run('look', async () => {
+  /** Copies the table into memory, one reload at a time, so that an older answer cannot restore a rule. */
+  private reload(): Promise<void> {
+    return this.oneAtATime.run('reload', async () => {
       const { rules } = await this.list();
       if (this.known === (this.known = JSON.stringify(rules))) return;
       this.tokens.replaceRules(rules);

@@ -30,7 +30,7 @@ export function evaluateRules(
     const values = [found].flat().filter((value) => ['string', 'number', 'boolean'].includes(typeof value));
     if (values.some((value) => covers(rule.value, String(value))))
       return result(true, `the claim ${rule.claim} has the value`);
-    // Entra leaves out the groups of a user who has over 200.
+    // Entra omits the groups of users with more than 200.
     const isOverage = claimAt(claims, '_claim_names') !== undefined;
     const hint = isOverage
       ? '; _claim_names says that claims were left out: send app roles in place of groups'
@@ -43,8 +43,8 @@ export function evaluateRules(
 export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate' | 'budget'>;
 
 /**
- * The rights that rules grant. The first rule that matches sets the limits, the rate and the budget; rules of the same role and tools add their
- * projects. Another rule adds its role only if its own limits include those, so that no role reaches beyond its limits.
+ * The rights of matching rules. The first one sets limits, rate and budget. Rules with the same role and tools add their
+ * projects. Other rules add their role only if their limits include those of the first, so that no role exceeds its limits.
  * @returns undefined if no rule matches
  */
 export function rightsOf(results: readonly EvaluatedRuleView[]): Rights | undefined {
@@ -76,7 +76,7 @@ const includesAll = (limit: Limit, others: readonly string[] | undefined): boole
 const unionOf = (limits: readonly Limit[]): readonly string[] | undefined =>
   limits.every((limit) => limit) ? [...new Set(limits.flatMap((limit) => limit ?? []))] : undefined;
 
-/** The scopes that both the rules and the token allow. A token whose `scope` names none of this server's is not narrowed. */
+/** Scopes that both the rules and the token allow. The `scope` of a token counts only if it names scopes of this server. */
 export function effectiveScopes(granted: ReadonlySet<Scope>, claims: Claims): ReadonlySet<Scope> {
   const asked = scopesIn(claims);
   const allowed = allScopesOf(asked);

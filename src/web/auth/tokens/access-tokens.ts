@@ -10,25 +10,25 @@ import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import { type Principal, type TokenCaller, TokenText } from '../../contract/principal.js';
 import { effectiveScopes, evaluateRules, type Rights, rightsOf } from './access-rules.js';
 import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
-import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
+import { type Claims, maxTokenBytes, textsIn, tokenChecks, type VerifiedToken } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
 
 const maxCached = 10_000;
 const cachedMs = 60_000;
-/** An issuer that is asked about tokens may end one at any time. */
+/** Cache time of a token about which the issuer was asked. It is short, because the issuer may revoke it at any time. */
 const introspectedMs = 30_000;
 const maxName = 128;
 
-/** A token as far as it was checked: `caller` is present if all checks passed. */
+/** The checks of a token up to the first that failed. `caller` is present if all passed. */
 interface CheckedToken extends Pick<CheckedTokenView, 'checks' | 'rules'> {
   readonly caller?: Principal;
 }
 
-/** One token that is no key (RFC 6750). */
+/** Form of a bearer token that is no key (RFC 6750). */
 const opaqueForm = /^(?!tk_)[\w.~+/-]+=*$/;
 const jwtForm = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
 
-/** Callers with an access token of a configured issuer. Nothing of a token is stored, and no token is logged. */
+/** Verifies access tokens of configured issuers. Tokens are neither stored nor logged. */
 @Injectable()
 export class AccessTokens {
   private readonly issuers: readonly TokenIssuer[];
@@ -58,14 +58,14 @@ export class AccessTokens {
 
   /**
    * The person of a console session. `expiresAt` is the session's, in milliseconds since the epoch.
-   * @returns undefined if people do not sign in at the issuer (any more)
+   * @returns undefined if people cannot sign in at the issuer any more
    */
   personOf(iss: string, { scope: _, scp: __, ...claims }: Claims, expiresAt: number): Principal | undefined {
     const issuer = this.consoles.find(({ settings }) => settings.issuer === iss);
     return issuer && this.callerOf({ ...claims, exp: expiresAt / 1_000 }, issuer).caller;
   }
 
-  /** @returns a promise for a token that is not in the cache. @throws Problem `unauthorized` */
+  /** The caller of a token; a promise if it is not cached. @throws Problem `unauthorized` */
   find(token: string): Principal | Promise<Principal> {
     const id = hash('sha256', token, 'base64url');
     return this.verified.get(id) ?? this.flights.join(id, () => this.verify(token, id));
@@ -92,10 +92,10 @@ export class AccessTokens {
     };
     try {
       const issuers = await run('issuer', () => this.issuersOf(token));
-      const [issuer, vouched] = await run('signature', () => vouchedBy(issuers, token));
+      const [issuer, verified] = await run('signature', () => verifiedBy(issuers, token));
       for (const [name, check] of Object.entries(tokenChecks))
-        await run(name, () => check(vouched, issuer.settings, Date.now() / 1_000));
-      return { checks, ...this.callerOf(vouched.claims, issuer) };
+        await run(name, () => check(verified, issuer.settings, Date.now() / 1_000));
+      return { checks, ...this.callerOf(verified.claims, issuer) };
     } catch {
       return { checks, rules: [] };
     }
@@ -113,12 +113,12 @@ export class AccessTokens {
     return withText;
   }
 
-  /** The issuers that can vouch for a text: that of a JWT, else those that may be asked. */
+  /** The issuers that may have issued a token: that of a JWT, or else those that can be asked. */
   private issuersOf(token: string): readonly TokenIssuer[] {
     if (token.length > maxTokenBytes) throw new Error(`it has over ${maxTokenBytes} characters`);
     const iss = issuerIn(token);
     const issuers = this.issuers.filter(({ settings: { issuer, introspection } }) =>
-      // A key that was revoked must not leave this server.
+      // A revoked key must not be sent to an issuer.
       iss === undefined ? introspection !== undefined && opaqueForm.test(token) : issuer === iss,
     );
     if (issuers.length > 0) return issuers;
@@ -128,15 +128,15 @@ export class AccessTokens {
 
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
     const rules = evaluateRules(this.rules, issuer, claims);
-    const found = rightsOf(rules);
-    const { scopes, ...limits }: Rights = found ?? { scopes: new Set() };
+    const rights = rightsOf(rules);
+    const { scopes, ...limits }: Rights = rights ?? { scopes: new Set() };
     const subject = String(claims['sub']);
     const token: TokenCaller = {
       expiresAt: 1_000 * Number(claims['exp']),
       granted: [...scopes],
       ...optional('client', claims['azp'] ?? claims['client_id'] ?? claims['appid'] ?? claims['cid']),
       ...optional('name', claims['name'] ?? claims['preferred_username'] ?? claims['email']),
-      ...(!found && {
+      ...(!rights && {
         unmatched: [...new Set(rules.map(({ rule }) => rule.claim))].join(', ') || 'there is no rule',
       }),
     };
@@ -162,12 +162,15 @@ export function issuerIn(token: string): string | undefined {
   }
 }
 
-async function vouchedBy(issuers: readonly TokenIssuer[], token: string): Promise<[TokenIssuer, Vouched]> {
+async function verifiedBy(
+  issuers: readonly TokenIssuer[],
+  token: string,
+): Promise<[TokenIssuer, VerifiedToken]> {
   const isJwt = issuerIn(token) !== undefined;
   try {
     for (const issuer of issuers) {
-      const vouched = await (isJwt ? issuer.verify(token) : issuer.introspect(token));
-      if (vouched) return [issuer, vouched];
+      const verified = await (isJwt ? issuer.verify(token) : issuer.introspect(token));
+      if (verified) return [issuer, verified];
     }
   } catch (cause) {
     const why =

@@ -17,17 +17,17 @@ import { AccessTokens } from './access-tokens.js';
 import { textsIn } from './token-checks.js';
 import type { TokenIssuer } from './token-issuer.js';
 
-/** A sign-in between its steps, which the browser carries along: nothing is stored. */
+/** A sign-in between two steps. It travels sealed in URLs; the server stores nothing. */
 interface SignIn {
   readonly step: 'consent' | 'callback' | 'token';
   readonly redirect: string;
   readonly expiresAt: number;
-  /** The browser in which it began. */
+  /** Value of the cookie of the browser in which it began. */
   readonly browser: string;
   readonly state?: string | undefined;
   readonly challenge: string;
   readonly scope: string;
-  /** The issuer's code, once it has come. */
+  /** The issuer's authorization code, in the step `token`. */
   readonly code?: string;
 }
 
@@ -37,14 +37,15 @@ const cookieName = 'toolkeeper_agent_sign_in';
 const cookieForm = new RegExp(`(?:^|; *)${cookieName}=([\\w-]{43})(?:;|$)`);
 const challengeForm = /^[\w-]{43}$/;
 const verifierForm = /^[\w.~-]{43,128}$/;
-const longestState = 2_048;
+const maxStateLength = 2_048;
 const form = { types: ['application/x-www-form-urlencoded'], limit: 32_768 };
 const anyOrigin = 'access-control-allow-origin';
+/** Paths of the metadata of the authorization server (RFC 8414, OpenID Connect Discovery). */
 export const facadeMetadata = ['.well-known/oauth-authorization-server', '.well-known/openid-configuration'];
 
 /**
- * Stands before an issuer that neither registers clients nor takes `resource`: agents sign in here with the client that is
- * configured, and get the issuer's own tokens. The issuer checks the agent's PKCE verifier.
+ * An authorization server in front of an issuer that neither registers clients nor accepts `resource`. Agents sign in here as
+ * the configured client and get the issuer's own tokens. The issuer checks the agent's PKCE verifier.
  */
 @ApiExcludeController()
 @Controller()
@@ -59,12 +60,11 @@ export class FacadeController {
     this.sealed = new SealedValues(keys, 'sign-ins of agents');
   }
 
-  /** RFC 8414. */
   @Get(facadeMetadata)
   @Public()
   @Header(anyOrigin, '*')
   getMetadata(@Req() request: FastifyRequest): object {
-    const { base } = this.at(request);
+    const { base } = this.facadeFor(request);
     return {
       issuer: base,
       authorization_endpoint: `${base}/oauth/authorize`,
@@ -80,7 +80,7 @@ export class FacadeController {
     };
   }
 
-  /** Registers nothing: each agent is the client that is configured. */
+  /** Answers each registration with the configured client; nothing is stored. */
   @Post('oauth/register')
   @Public({ anyOrigin: true })
   @Header(anyOrigin, '*')
@@ -90,7 +90,7 @@ export class FacadeController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { facade } = this.at(request);
+    const { facade } = this.facadeFor(request);
     const { redirect_uris: redirects = [], client_name: name } = isObject(body) ? body : {};
     const uris = textsIn(redirects);
     if (uris.length === 0 || !uris.every((uri) => mayRedirect(facade, uri))) {
@@ -111,14 +111,14 @@ export class FacadeController {
   @Get('oauth/authorize')
   @Public()
   authorize(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
-    const { facade, base } = this.at(request);
+    const { facade, base } = this.facadeFor(request);
     const [redirect, state] = [textOf(query['redirect_uri']), textOf(query['state'])];
     if (query['client_id'] !== facade.clientId) throw refused('client_id is not that of this server');
     // An address that is not allowed gets no answer, not even an error.
     if (redirect === undefined || !mayRedirect(facade, redirect)) throw refused(redirectRule);
     const challenge = textOf(query['code_challenge']) ?? '';
     const isSafe = query['code_challenge_method'] === 'S256' && challengeForm.test(challenge);
-    if (query['response_type'] !== 'code' || !isSafe || (state?.length ?? 0) > longestState)
+    if (query['response_type'] !== 'code' || !isSafe || (state?.length ?? 0) > maxStateLength)
       return reply.redirect(withQuery(redirect, { error: 'invalid_request', state, iss: base }), 303);
     const browser =
       cookieForm.exec(request.headers.cookie ?? '')?.[1] ?? randomBytes(32).toString('base64url');
@@ -139,11 +139,11 @@ Go on only if you have just started it yourself.`,
     );
   }
 
-  /** Leads a person who has agreed to the issuer. */
+  /** Redirects a person who has agreed to the issuer. */
   @Get('oauth/continue')
   @Public()
   async continue(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    const { facade, issuer, base } = this.at(request);
+    const { facade, issuer, base } = this.facadeFor(request);
     const signIn = this.opened(query['sign_in'], 'consent', request);
     const { authorization_endpoint: address } = await issuer.metadata();
     const url = URL.parse(String(address));
@@ -161,11 +161,11 @@ Go on only if you have just started it yourself.`,
     return reply.header('cache-control', 'no-store').redirect(withQuery(url.href, asked), 303);
   }
 
-  /** The return from the issuer, on to the agent. */
+  /** Redirects the issuer's answer to the agent. */
   @Get('oauth/callback')
   @Public()
   async callback(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    const { issuer, base } = this.at(request);
+    const { issuer, base } = this.facadeFor(request);
     const signIn = this.opened(query['state'], 'callback', request);
     const { authorization_response_iss_parameter_supported: namesItself } = await issuer.metadata();
     const { iss = namesItself === true ? '' : issuer.settings.issuer } = query;
@@ -179,14 +179,14 @@ Go on only if you have just started it yourself.`,
     return reply.header('cache-control', 'no-store').redirect(url, 303);
   }
 
-  /** Passes the agent's question on, with the secret of the client and without `resource`. */
+  /** Forwards the agent's token request with the client's secret and without `resource`. */
   @Post('oauth/token')
   @Public({ anyOrigin: true })
   @Header(anyOrigin, '*')
   @RouteConfig({ rawBody: form })
   @HttpCode(200)
   async token(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
-    const { facade, issuer, base } = this.at(request);
+    const { facade, issuer, base } = this.facadeFor(request);
     void reply.header('cache-control', 'no-store');
     const body = new URLSearchParams(rawBodyOf(request).toString());
     const asked = this.tokenRequest(body, facade, base);
@@ -196,7 +196,7 @@ Go on only if you have just started it yourself.`,
       const secret: Record<string, string> =
         clientSecret === undefined ? {} : { client_secret: clientSecret };
       const answer = await issuer.tokens({ ...asked, client_id: clientId, ...secret });
-      // The agent gets what opens this server, and no proof of who its person is.
+      // The agent gets the tokens for this server, but not the ID token, which identifies the person.
       const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
       return await reply.send(tokens);
     } catch (error) {
@@ -224,6 +224,7 @@ Go on only if you have just started it yourself.`,
     return { grant_type: grant, code, code_verifier: verifier, redirect_uri: `${base}/oauth/callback` };
   }
 
+  /** Opens a sealed sign-in. @throws Problem `invalid_request` for another step or browser, or after its end */
   private opened(sealed: unknown, step: SignIn['step'], { headers }: FastifyRequest): SignIn {
     const signIn = this.sealed.open(textOf(sealed) ?? '') as SignIn | undefined;
     const browser = cookieForm.exec(headers.cookie ?? '')?.[1];
@@ -232,8 +233,8 @@ Go on only if you have just started it yourself.`,
     return signIn;
   }
 
-  /** @throws Problem `not_found` if no issuer has a facade, or nobody knows this server's address */
-  private at(request: FastifyRequest): { issuer: TokenIssuer; facade: Facade; base: string } {
+  /** The issuer with a facade. @throws Problem `not_found` without one, or if this server's address is unknown */
+  private facadeFor(request: FastifyRequest): { issuer: TokenIssuer; facade: Facade; base: string } {
     const issuer = this.tokens.issuerWithFacade;
     const base = this.policy.baseUrl(request);
     const facade = issuer?.settings.facade;

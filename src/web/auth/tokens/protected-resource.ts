@@ -7,7 +7,7 @@ import { AccessPolicy, resourceMetadata } from '../access-policy.js';
 import { Public } from '../scopes.decorator.js';
 import { facadeMetadata } from './facade.controller.js';
 
-/** Tells MCP clients where they get an access token (RFC 9728, which describes the answer). */
+/** Names the authorization server to MCP clients (RFC 9728). */
 @ApiExcludeController()
 @Controller()
 export class ProtectedResourceController {
@@ -16,7 +16,7 @@ export class ProtectedResourceController {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Agents in a browser ask this first, here and at the facade: they send `mcp-protocol-version` and JSON. */
+  /** Answers CORS preflights of agents in browsers, which send `mcp-protocol-version` and JSON; also for the facade. */
   @Options([`${resourceMetadata}/mcp`, resourceMetadata, ...facadeMetadata, 'oauth/register', 'oauth/token'])
   @Public()
   @HttpCode(204)
@@ -25,7 +25,7 @@ export class ProtectedResourceController {
   @Header('access-control-allow-headers', '*')
   @Header('access-control-max-age', '86400')
   askBeforeGet(): void {
-    // The headers are the answer.
+    // The answer has headers only.
   }
 
   @Get([`${resourceMetadata}/mcp`, resourceMetadata])

@@ -3,10 +3,10 @@ import { type Scope, scopes } from '../../contract/principal.js';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** A token that its issuer vouches for. */
-export interface Vouched {
+/** A token whose issuer confirms it: by its signature, or by introspection. */
+export interface VerifiedToken {
   readonly claims: Claims;
-  /** Of a JWT's header. */
+  /** `typ` of a JWT's header. */
   readonly typ?: string | undefined;
 }
 
@@ -28,14 +28,14 @@ export function scopesIn({ scope, scp }: Claims): readonly Scope[] {
   return scopes.filter((each) => named.has(each));
 }
 
-/** @throws Error with the reason if a token is refused */
+/** Asserts a condition of a token. @throws Error with the reason */
 function accept(condition: boolean, otherwise: string): void {
   if (!condition) throw new Error(otherwise);
 }
 
-/** The checks of a token that its issuer vouches for, in order. `now` is in seconds. */
+/** The checks of a verified token, in order. `now` is in seconds. */
 export const tokenChecks: Readonly<
-  Record<string, (vouched: Vouched, issuer: OidcIssuer, now: number) => void>
+  Record<string, (vouched: VerifiedToken, issuer: OidcIssuer, now: number) => void>
 > = {
   type: ({ claims, typ = 'JWT' }) => {
     const { typ: kind, token_type: type = 'Bearer', cnf } = claims;
@@ -47,7 +47,7 @@ export const tokenChecks: Readonly<
     );
     const mark = name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
     accept(mark === undefined, `it is an ID token (claim ${mark}): send the access token`);
-    // Whoever shows it would have to prove that it has the client's key.
+    // The caller would have to prove that it has the client's key.
     accept(cnf === undefined, 'it is bound to a key of its client (claim cnf)');
   },
   audience: ({ claims: { aud } }, { audiences }) =>

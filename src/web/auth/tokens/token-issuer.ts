@@ -6,33 +6,23 @@ import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
 import { type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
 import { HttpClient, type HttpRequest } from '../../../base/outbound/http-client.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import type { Claims, Vouched } from './token-checks.js';
+import type { Claims, VerifiedToken } from './token-checks.js';
 
-const algorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
+/** Accepted signature algorithms: all asymmetric ones. */
+const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
-/** Tokens about which the issuer is asked at a time. */
+/** Max tokens about which the issuer is asked at a time. */
 const maxAsking = 32;
-/** An issuer that did not answer is not asked again before this time. */
-const pauseMs = 5_000;
-/** Keys are read again for an unknown one, but not before this time, and at this age for any. */
-const keysStayMs = 30_000;
+/** Pause before an issuer that did not answer is asked again. */
+const retryPauseMs = 5_000;
+/** Min age of the keys before they are read again for an unknown key. */
+const minKeysMs = 30_000;
+/** Age at which the keys are read again. */
 const maxKeysMs = 600_000;
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
-/** The parts that this server reads; sign-in gives the whole to the OpenID client. */
+/** The members of an issuer's metadata that this server reads. The OpenID client gets all of it. */
 export interface Metadata {
   readonly jwks_uri?: unknown;
   readonly introspection_endpoint?: unknown;
@@ -41,12 +31,12 @@ export interface Metadata {
   readonly authorization_response_iss_parameter_supported?: unknown;
 }
 
-/** One issuer. Its metadata and keys are read at the first token; the last keys stay while it does not answer. */
+/** One issuer. Its metadata and keys are read at the first token. If it does not answer later, the old keys stay in use. */
 export class TokenIssuer {
   private readonly logger = new Logger(TokenIssuer.name);
   private readonly clients = new Map<string, HttpClient>();
-  private readonly keys = new Lasting(() => this.loadKeys());
-  private readonly known = new Lasting(() => this.loadMetadata());
+  private readonly keys = new Cached(() => this.loadKeys());
+  private readonly knownMetadata = new Cached(() => this.loadMetadata());
   /** Times are those of `performance.now()`. */
   private keysReadAt = 0;
   private readKeysAgainAt = 0;
@@ -59,11 +49,11 @@ export class TokenIssuer {
     private readonly outbound: OutboundRules,
   ) {}
 
-  /** @throws an error of jose for a token that this issuer has not signed; UpstreamFailure without its keys */
-  async verify(token: string): Promise<Vouched> {
+  /** Verifies a token's signature. @throws an error of jose if it is invalid; UpstreamFailure without the issuer's keys */
+  async verify(token: string): Promise<VerifiedToken> {
     const { compactVerify, errors } = await import('jose');
     const keys = await this.keys.get();
-    // Known keys wait for nobody.
+    // The refresh of old keys runs in the background.
     if (performance.now() > this.keysReadAt + maxKeysMs) this.readKeys(keys).catch(() => undefined);
     const check = () => compactVerify(token, keys, { algorithms });
     const { payload, protectedHeader } = await check().catch(async (error: unknown) => {
@@ -74,8 +64,8 @@ export class TokenIssuer {
     return { claims: JSON.parse(Buffer.from(payload).toString()) as Claims, typ: protectedHeader.typ };
   }
 
-  /** Asks the issuer (RFC 7662). @returns undefined for a token that it does not know @throws UpstreamFailure */
-  async introspect(token: string): Promise<Vouched | undefined> {
+  /** Asks the issuer about a token (RFC 7662). @returns undefined if it does not know it @throws UpstreamFailure */
+  async introspect(token: string): Promise<VerifiedToken | undefined> {
     const { introspection, issuer } = this.settings;
     if (!introspection) return undefined;
     if (this.asking >= maxAsking)
@@ -94,7 +84,7 @@ export class TokenIssuer {
         },
       });
       const isKnown = isObject(answer) && answer['active'] === true && (answer['iss'] ?? issuer) === issuer;
-      // A client that calls for itself has no subject in some answers.
+      // Some issuers name no subject for a client that calls for itself.
       return isKnown ? { claims: { sub: answer['client_id'], ...answer } } : undefined;
     } finally {
       this.asking--;
@@ -102,7 +92,7 @@ export class TokenIssuer {
   }
 
   metadata(): Promise<Metadata> {
-    return this.known.get();
+    return this.knownMetadata.get();
   }
 
   /** Asks the issuer's token endpoint. @throws UpstreamFailure */
@@ -115,7 +105,7 @@ export class TokenIssuer {
     });
   }
 
-  /** Reads the keys again if it is time. While the issuer is away, one token at a time waits for it. @throws UpstreamFailure */
+  /** Reads the keys again if they are old. If that failed before, one token at a time waits for it. @throws UpstreamFailure */
   private async readKeys(keys: KeySet): Promise<void> {
     const isTime = performance.now() >= this.readKeysAgainAt;
     if (this.keysFailure && (keys.reloading || !isTime)) throw this.keysFailure;
@@ -127,7 +117,8 @@ export class TokenIssuer {
     const { jwksUri = (await this.metadata()).jwks_uri } = this.settings;
     const set = createRemoteJWKSet(new URL(String(jwksUri)), {
       [customFetch]: async () => Response.json(await this.keySet(jwksUri)),
-      ...{ cooldownDuration: Infinity, cacheMaxAge: Infinity },
+      cooldownDuration: Infinity,
+      cacheMaxAge: Infinity,
     });
     await set.reload();
     return set;
@@ -136,15 +127,15 @@ export class TokenIssuer {
   private async keySet(uri: unknown): Promise<unknown> {
     try {
       const headers = { accept: 'application/jwk-set+json, application/json' };
-      const found = await this.ask(uri, { method: 'GET', headers });
+      const keySet = await this.ask(uri, { method: 'GET', headers });
       this.keysFailure = undefined;
       this.keysReadAt = performance.now();
-      this.readKeysAgainAt = this.keysReadAt + keysStayMs;
-      return found;
+      this.readKeysAgainAt = this.keysReadAt + minKeysMs;
+      return keySet;
     } catch (error) {
       this.logger.warn(`The keys of ${this.settings.issuer} cannot be read: ${messageOf(error)}`);
       this.keysFailure = error as Error;
-      this.readKeysAgainAt = performance.now() + pauseMs;
+      this.readKeysAgainAt = performance.now() + retryPauseMs;
       throw error;
     }
   }
@@ -154,15 +145,15 @@ export class TokenIssuer {
     const { origin, pathname } = new URL(issuer);
     const path = pathname.replace(/\/$/, '');
     const ask = (address: string): Promise<unknown> => this.ask(`${origin}${address}`, { method: 'GET' });
-    const found = await ask(`${path}/.well-known/openid-configuration`).catch((error: unknown) => {
+    const metadata = await ask(`${path}/.well-known/openid-configuration`).catch((error: unknown) => {
       if (!(error instanceof UpstreamFailure) || error.status !== 404) throw error;
       return ask(`/.well-known/oauth-authorization-server${path}`);
     });
-    if (isObject(found) && found['issuer'] === issuer) return found;
+    if (isObject(metadata) && metadata['issuer'] === issuer) return metadata;
     throw new UpstreamFailure('invalid_answer', 'its metadata names another issuer');
   }
 
-  /** The issuer's own origin may be private, as the operator named it; other addresses of its metadata may not. */
+  /** Sends a request to an address of the issuer. Only origins that the operator configured may be private. */
   async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
     const { issuer, jwksUri } = this.settings;
     const url = URL.parse(String(address));
@@ -179,8 +170,8 @@ export class TokenIssuer {
   }
 }
 
-/** Remembers an answer for good, and a failure for a while. */
-class Lasting<T> {
+/** Caches an answer for good, and a failure for a while. */
+class Cached<T> {
   private answer: Promise<T> | undefined;
   private askAgainAt = 0;
 
@@ -190,7 +181,7 @@ class Lasting<T> {
     if (this.answer && performance.now() < this.askAgainAt) return this.answer;
     this.askAgainAt = Infinity;
     this.answer = this.work();
-    this.answer.catch(() => (this.askAgainAt = performance.now() + pauseMs));
+    this.answer.catch(() => (this.askAgainAt = performance.now() + retryPauseMs));
     return this.answer;
   }
 }
