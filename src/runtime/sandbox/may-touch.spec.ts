@@ -109,7 +109,7 @@ describe('what a tool may touch', () => {
   });
 
   it('says how far a limit holds', () => {
-    expect(lineOf({}, 1, 'Memory')).toMatch(/^Memory: 512 MB \(looked at every 250 ms/);
+    expect(lineOf({}, 1, 'Memory')).toMatch(/^Memory: 512 MB \(measured every 250 ms/);
   });
 
   it('never claims anything of what runs elsewhere', () => {

@@ -47,7 +47,7 @@ class DataStorageReport implements DataStorageObserver {
 
   answered(origin: AnswerOrigin): void {
     this.answers.inc({ origin });
-    if (origin === 'stale') this.playbookCalls.usage.hit();
+    if (origin === 'stale') this.playbookCalls.usage.addHit();
   }
 
   circuitChanged({ from, to, reason }: CircuitChange): void {

@@ -48,7 +48,7 @@ export class CustomToolsRepository {
 
   /** All tools, sorted by name. */
   async list(status?: ToolStatus): Promise<CustomTool[]> {
-    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.over(row));
+    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.applyTo(row));
     return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
@@ -61,7 +61,7 @@ export class CustomToolsRepository {
   /** A tool as of the last `readChanges`, with its state at this server. */
   row(name: string): ToolRow | undefined {
     const row = this.known.get(name);
-    return row && this.states.over({ ...row });
+    return row && this.states.applyTo({ ...row });
   }
 
   /** Reads the rows that changed since the last call; calls must not overlap. */
@@ -85,7 +85,7 @@ export class CustomToolsRepository {
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses a query for a text that it cannot store.
     const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
-    return tool && this.states.over(tool);
+    return tool && this.states.applyTo(tool);
   }
 
   /** A free number for the user of a new tool, in a cycle through all numbers. */
