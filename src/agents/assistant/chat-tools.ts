@@ -15,7 +15,7 @@ import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import type { ChatUsageView } from './assistant.dto.js';
 import { type CallPart, callsIn, type ChatMessage } from './chat-message.js';
-import { keptOutcome, said } from './prompt.js';
+import { storedOutcome, textIn } from './prompt.js';
 
 /** Max tools that are offered to a model. More would confuse it. */
 const maxOffered = 40;
@@ -71,7 +71,7 @@ export class ChatTools {
     const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
     const calls = messages.flatMap(callsIn).reverse();
     const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);
-    const query = said(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
+    const query = textIn(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
     const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, lister);
     const names = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
     const wanted = names.flatMap((name) => callable.find((tool) => tool === this.registry.find(name)) ?? []);
@@ -121,7 +121,7 @@ export class ChatTools {
         asks: this.asksOf(part, origin, changed),
       });
       const isMcp = tool?.definition.kind === 'mcp';
-      const output = keptOutcome(keptOutcomeOf(tool, outcome), isMcp);
+      const output = storedOutcome(keptOutcomeOf(tool, outcome), isMcp);
       Object.assign(part, { state: 'output-available', output });
     } catch (error) {
       Object.assign(part, { state: 'output-error', errorText: refusalText(error) });

@@ -19,7 +19,6 @@ import { printTool } from './tools.js';
 /** Used until the tool reports its own name. */
 const placeholderName = 'unnamed';
 
-/** Options of `tool register`. */
 export interface RegisterOptions {
   readonly name?: string;
   readonly update?: boolean;

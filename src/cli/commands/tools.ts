@@ -21,7 +21,6 @@ import type {
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, codeOf } from '../output.js';
 
-/** A row of the list. */
 interface ListedTool {
   readonly name: string;
   readonly kind: string;
@@ -133,23 +132,19 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
     throw new CliError(`${tool} is not healthy`);
 }
 
-/** Removes a custom tool. */
 export async function unregister({ client, out }: Session, name: string): Promise<void> {
   await ask(removeCustomTool({ client, path: { name } }));
   out.answer({ name, removed: true }, () => `${name} is unregistered; its metrics stay`);
 }
 
-/** Makes a custom tool callable. */
 export async function enable({ client, out }: Session, name: string): Promise<void> {
   printTool(out, await ask(enableCustomTool({ client, path: { name } })));
 }
 
-/** Makes a custom tool uncallable. */
 export async function disable({ client, out }: Session, name: string): Promise<void> {
   printTool(out, await ask(disableCustomTool({ client, path: { name } })));
 }
 
-/** Prints the revisions of a custom tool. */
 export async function revisions({ client, out }: Session, name: string): Promise<void> {
   const all = await allOf((query) => ask(listCustomToolRevisions({ client, path: { name }, query })));
   out.answer(all, () =>
@@ -169,7 +164,6 @@ export async function rollback({ client, out }: Session, name: string, revision:
   printTool(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
 }
 
-/** Prints a tool after a change. */
 export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;

@@ -89,7 +89,7 @@ export class McpService {
     if (Array.isArray(message))
       return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
     if (message.method === undefined || message.id === undefined) {
-      if (message.method === undefined) await this.asks.answered(request);
+      if (message.method === undefined) await this.asks.deliverAnswer(request);
       if (message.method === 'notifications/cancelled') this.calls.cancel(request);
       void reply.status(202);
       return undefined;

@@ -40,7 +40,7 @@ export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplication
     const folder = hasFiles && database.url ? new SharedFolder(limits.filesDir, replicas) : undefined;
     this.folder = folder;
     if (folder) contributors.addHealth(filesPart, () => folder.check());
-    const ofFiles = (tool: Tool): Tool => folder?.guarding(tool) ?? tool;
+    const ofFiles = (tool: Tool): Tool => folder?.guard(tool) ?? tool;
     const http = new OutboundHttp(limits.outbound, () => portOf(host.httpAdapter.getHttpServer() as Server));
     const pages = new Pages(http, this.reader, limits.page);
     const { timeoutMs } = limits.mailLimits;

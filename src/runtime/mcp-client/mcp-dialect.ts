@@ -131,7 +131,7 @@ class McpSession implements DialectSession {
       const { _meta } = params as { readonly _meta?: object };
       if (method === 'resources/subscribe') return this.watched.add(id, params);
       if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
-      const [name, asked] = this.polls.answered(id, params as JsonObject) ?? [method, params];
+      const [name, asked] = this.polls.updateFor(id, params as JsonObject) ?? [method, params];
       return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
     }
     if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
@@ -143,7 +143,7 @@ class McpSession implements DialectSession {
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.asTasks.delete(id);
     this.watched.dropped(id);
-    if (this.polls.goesOn(id, reply)) return false;
+    if (this.polls.resume(id, reply)) return false;
     if (!('result' in reply) || !isObject(reply.result)) return true;
     const { resultType, task } = reply.result;
     if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);

@@ -41,10 +41,7 @@ export class ProcessPool {
   /** Resolves when the pool is stopped and no process is left. */
   readonly ended = this.end.promise;
 
-  /**
-   * @param slots shared by all pools; by default unlimited
-   * @param random source of jitter, 0 to 1
-   */
+  /** @param slots shared by all pools; by default unlimited @param random source of jitter, 0 to 1 */
   constructor(
     private readonly settings: PoolSettings,
     slots = new StartSlots(),

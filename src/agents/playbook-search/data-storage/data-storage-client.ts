@@ -217,10 +217,7 @@ export function playbookAnswer(
   return { playbooks: hits, total_results: hits.length };
 }
 
-/**
- * Parses the answer to a context request. Absent members are empty.
- * @throws UpstreamFailure `invalid_answer`
- */
+/** Parses the answer to a context request. Absent members are empty. @throws UpstreamFailure `invalid_answer` */
 export function historicalContext(body: unknown): HistoricalContext {
   const { similar_incidents = [], patterns = {}, success_rates = {} } = fieldsOf(body, 'the answer');
   if (!Array.isArray(similar_incidents)) throw invalid('similar_incidents is no array');

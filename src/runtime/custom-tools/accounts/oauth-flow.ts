@@ -98,8 +98,7 @@ class Provider implements OAuthClientProvider {
     return clientMetadata(this.redirectUrl);
   }
   state = (): string => this.flow.state;
-  clientInformation = (): StoredOAuthClientInformation | undefined =>
-    this.flow.client ?? registeredClient(this.env);
+  clientInformation = (): StoredOAuthClientInformation | undefined => this.flow.client ?? clientIn(this.env);
   saveClientInformation = (client: StoredOAuthClientInformation): void => void (this.flow.client = client);
   tokens = (): undefined => undefined;
   saveTokens = (): void => undefined;
@@ -110,11 +109,7 @@ class Provider implements OAuthClientProvider {
 }
 
 /** The client that the tool's variables name. */
-function registeredClient({
-  OAUTH_CLIENT_ID: id,
-  OAUTH_CLIENT_SECRET: secret,
-  OAUTH_ISSUER: issuer,
-}: PlainEnv) {
+function clientIn({ OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret, OAUTH_ISSUER: issuer }: PlainEnv) {
   if (id === undefined) return undefined;
   return {
     client_id: id,
@@ -161,7 +156,7 @@ export async function beginFlow(
   if (!provider.location) throw new Error('its authorization server has no address to sign in at');
   if (flow.discovery) flow.discovery = trimDiscovery(flow.discovery);
   // The library does not save a client that the variables name.
-  flow.client ??= registeredClient(env);
+  flow.client ??= clientIn(env);
   return provider.location;
 }
 

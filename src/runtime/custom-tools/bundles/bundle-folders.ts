@@ -86,11 +86,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  /**
-   * Unpacks an archive.
-   * @param limits default: those for uploads
-   * @throws Error with a one-line reason
-   */
+  /** Unpacks an archive. @param limits default: those for uploads @throws Error with a one-line reason */
   async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
     const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
     const order = { archive, folder, limits: limits ?? { maxEntries, maxBytes } };

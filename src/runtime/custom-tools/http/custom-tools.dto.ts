@@ -50,7 +50,7 @@ export class EffectiveSandboxView {
   @ApiPropertyOptional({
     type: [String],
     example: ['Network: api.example.com:443'],
-    description: 'The same as sentences',
+    description: 'As sentences',
   })
   readonly mayTouch?: readonly string[];
 }

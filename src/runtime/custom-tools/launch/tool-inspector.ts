@@ -119,10 +119,7 @@ export class ToolInspector {
     return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
   }
 
-  /**
-   * The files of a tool's program as they are now.
-   * @param spec how its processes are started, where that is known
-   */
+  /** The files of a tool's program as they are now. @param spec how its processes are started, where that is known */
   async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
     const start = spec ?? (await this.preparation.prepare(tool, false).catch(asUnavailable));
     if ('unavailable' in start) return [];

@@ -35,7 +35,7 @@ import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js'
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
 import { isDoubted, mcpDefinitionOf } from './mcp-definitions.js';
-import { McpSessionTool, toldOf } from './mcp-session-tool.js';
+import { McpSessionTool, callParams } from './mcp-session-tool.js';
 
 /** An MCP server. Its approved tools are called, never the server itself. */
 export class McpServerWrapper extends CustomToolWrapper {
@@ -298,7 +298,7 @@ class McpTool implements Tool {
   private params(input: unknown, run: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const extra = toldOf(run);
+    const extra = callParams(run);
     const _meta = { ...extra._meta, ...(run.onProgress && { progressToken: run.executionId }) };
     return { name: this.approved.name, arguments: input, ...extra, _meta };
   }

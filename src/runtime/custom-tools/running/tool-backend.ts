@@ -87,10 +87,7 @@ export class ProjectPools {
   private readonly tokens = new WeakMap<ProcessPool, string>();
   private isClosed = false;
 
-  /**
-   * @param ofDefault the pool of project `default`, which keeps `minProcesses`
-   * @param max number of other pools
-   */
+  /** @param ofDefault the pool of project `default`, which keeps `minProcesses` @param max number of other pools */
   constructor(
     private readonly ofDefault: ProcessPool,
     private readonly make: (owner?: Owner) => ProcessPool,

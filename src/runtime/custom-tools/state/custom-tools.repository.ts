@@ -11,8 +11,8 @@ import { ToolStates } from './tool-states.js';
 export type ToolRow = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 
 /**
- * Rows that changed since the last read, and the position of this read: rows written by transactions that were open then or
- * began later. Independent of clocks and of the order of commits. $1 null: all rows.
+ * Rows that changed since the last read ($1; null: all rows), and the position of this read. Rows count as changed if
+ * their transaction was open at the last read or began later, independent of clocks and of the order of commits.
  */
 const selectChanges = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS "readUpTo", count(*)::int AS count, coalesce(json_agg(
@@ -27,8 +27,8 @@ interface Changes {
   readonly changed: readonly ToolRow[];
 }
 
-/** Keeps `updatedAt` for writes that do not change the tool. */
-const unchanged = { updatedAt: () => 'updated_at' };
+/** Keeps `updatedAt` in writes that do not change the tool. */
+const keepUpdatedAt = { updatedAt: () => 'updated_at' };
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
@@ -69,13 +69,13 @@ export class CustomToolsRepository {
     const [read] = await this.tools.query<[Changes]>(selectChanges, [this.readUpTo]);
     for (const row of read.changed) this.known.set(row.name, row);
     if (this.known.size > read.count) {
-      const left = new Set((await this.tools.find({ select: { name: true } })).map(({ name }) => name));
-      for (const name of this.known.keys()) if (!left.has(name)) this.known.delete(name);
+      const names = new Set((await this.tools.find({ select: { name: true } })).map(({ name }) => name));
+      for (const name of this.known.keys()) if (!names.has(name)) this.known.delete(name);
     }
     this.readUpTo = read.readUpTo;
   }
 
-  /** @throws Problem `not_found` */
+  /** A tool. @throws Problem `not_found` */
   async get(name: string): Promise<CustomTool> {
     const tool = await this.find(name);
     if (!tool) throw new Problem('not_found', `There is no custom tool named ${JSON.stringify(name)}`);
@@ -108,7 +108,7 @@ export class CustomToolsRepository {
 
   /** Stores the real path of the tool's command. */
   async pin(name: string, pinnedCommand: string): Promise<void> {
-    await this.tools.update({ name }, { pinnedCommand, ...unchanged });
+    await this.tools.update({ name }, { pinnedCommand, ...keepUpdatedAt });
   }
 
   /** @throws Problem `not_found` */

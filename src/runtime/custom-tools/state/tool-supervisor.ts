@@ -90,10 +90,7 @@ export class ToolSupervisor {
     await this.report(name, { healthStatus, errorMessage: clean });
   }
 
-  /**
-   * Checks a tool without a process by its program's files, without starting anything.
-   * @param gone missing files
-   */
+  /** Checks a tool without a process by its program's files, without starting anything. @param gone missing files */
   checkFiles(name: string, gone: readonly string[]): Promise<void> {
     const errorMessage = `Its program is missing: ${gone.join(', ')}`;
     return this.report(name, gone.length === 0 ? {} : { healthStatus: 'unhealthy', errorMessage });
