@@ -8,7 +8,6 @@ import { costOf } from '../../records/spans/ingest/model-prices.js';
 import type { OfferedTool } from './chat-tools.js';
 import type { ChatUsageView } from './assistant.dto.js';
 
-/** A request to the model. */
 export interface Question {
   readonly instructions: string;
   readonly messages: ModelMessage[];

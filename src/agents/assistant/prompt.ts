@@ -46,7 +46,6 @@ export function modelMessages(messages: readonly ChatMessage[], data: DataWrappe
   });
 }
 
-/** The text of a message. */
 export const textIn = ({ parts }: Pick<ChatMessage, 'parts'>): string =>
   parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 

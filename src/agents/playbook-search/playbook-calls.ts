@@ -206,7 +206,6 @@ export class PlaybookUsage {
 /** At most 1: a call may have left the window before its hit has. */
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
 
-/** Metrics of playbook tools. */
 export const playbookMetrics = [
   counter(callsTotal, 'Calls of playbook tools by how they ended; refused: they were not run', 'status'),
   counter(errorsTotal, 'Calls of playbook tools that failed or were refused, by the reason', 'type'),

@@ -8,7 +8,6 @@ export interface PlaybookSkill {
   readonly uri: string;
   /** The frontmatter of the file (Agent Skills). */
   readonly frontmatter: { readonly name: string; readonly description: string; readonly metadata: object };
-  /** Digest of the file. */
   readonly digest: string;
   /** Bytes of the file. */
   readonly size: number;

@@ -17,7 +17,6 @@ type Transition = keyof typeof transitions;
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
 
-/** A requested change of status. */
 export interface StatusChange {
   readonly transition: Transition;
   readonly by: string;

@@ -16,7 +16,6 @@ export interface SemanticScores {
   readonly degraded: string | undefined;
 }
 
-/** A playbook's vector. */
 export interface VectorEntry {
   readonly playbook_id: string;
   readonly version: string;

@@ -69,7 +69,7 @@ class BlendedRanking implements PlaybookRanking {
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
     const playbooks = this.score(request, lexical, semantic)
       .sort(byConfidence)
-      .map((each) => (explain ? withExplanation(each) : withoutExplanation(each)));
+      .map((each) => (explain ? withExplanation(each) : plain(each)));
     return { playbooks, degraded };
   }
 
@@ -106,7 +106,7 @@ function byConfidence(a: Scored, b: Scored): number {
   );
 }
 
-const withoutExplanation = (scored: Scored): RankedPlaybook => ({
+const plain = (scored: Scored): RankedPlaybook => ({
   playbookId: scored.playbookId,
   confidence: confidenceOf(scored),
 });
@@ -114,8 +114,5 @@ const withoutExplanation = (scored: Scored): RankedPlaybook => ({
 function withExplanation(scored: Scored): RankedPlaybook {
   const { inWords, cosine = null } = scored;
   const matchedTerms = inWords?.explanation?.matchedTerms ?? [];
-  return {
-    ...withoutExplanation(scored),
-    explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms },
-  };
+  return { ...plain(scored), explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms } };
 }

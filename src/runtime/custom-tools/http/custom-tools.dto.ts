@@ -47,11 +47,7 @@ export class EffectiveSandboxView {
     description: 'User of its processes; absent while it is not loaded',
   })
   readonly runsAs?: RunsAsView;
-  @ApiPropertyOptional({
-    type: [String],
-    example: ['Network: api.example.com:443'],
-    description: 'As sentences',
-  })
+  @ApiPropertyOptional({ type: [String], example: ['Network: api.example.com:443'], description: 'As text' })
   readonly mayTouch?: readonly string[];
 }
 

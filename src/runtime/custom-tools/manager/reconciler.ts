@@ -236,7 +236,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
-      triesByItself: this.supervisor.triesByItself(name),
+      retriesByItself: this.supervisor.retriesByItself(name),
     };
     // If no step is needed even though a test start is allowed, the tool has recovered.
     if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);

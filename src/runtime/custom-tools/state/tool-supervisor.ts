@@ -64,7 +64,7 @@ export class ToolSupervisor {
   }
 
   /** Whether a pool of the tool is failing and retries by itself, so that no test start is needed. */
-  triesByItself(name: string): boolean {
+  retriesByItself(name: string): boolean {
     return this.running.poolsOf(name).some((pool) => pool.isFailing);
   }
 
@@ -162,7 +162,8 @@ export class ToolSupervisor {
     // Pools of dry runs and of replaced configurations do not affect the tool's state.
     if (!this.running.poolsOf(tool).includes(source)) return;
     if (event.type === 'failed') this.logFailure(this.report(tool, brokenBy(event.error)));
-    else if (event.type === 'spawn' && !this.triesByItself(tool)) this.logFailure(this.change(tool, started));
+    else if (event.type === 'spawn' && !this.retriesByItself(tool))
+      this.logFailure(this.change(tool, started));
     else if (event.type === 'terminate' && event.reason === 'crash')
       this.logFailure(this.change(tool, (state) => crashed(state, event)));
   }
