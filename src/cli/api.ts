@@ -10,16 +10,16 @@ declare global {
   type BodyInit = Body;
 }
 
-/** Without timeouts: a call may take an hour, and the tool's own limit ends it. The default is 300 s. */
-const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+/** Without undici's timeouts of 300 s, because a call may take an hour and has its own limit. */
+const patientAgent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
-/** `fetch` that waits for an answer as long as it takes. */
+/** `fetch` without a timeout. */
 export const patientFetch: typeof globalThis.fetch = async (input, init) => {
   // The parts are copied, because a copied Request follows the original's signal only until it is garbage collected.
   const request = input instanceof Request ? input : new Request(input, init);
   const { method, headers, signal, url } = request;
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer());
-  const answer = await fetch(url, { method, headers: [...headers], body, signal, dispatcher: patient });
+  const answer = await fetch(url, { method, headers: [...headers], body, signal, dispatcher: patientAgent });
   // undici's Response is the global class by another name.
   return answer;
 };
@@ -48,7 +48,7 @@ interface ServerProblem {
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
-/** Waits for an answer and returns its body. @throws CliError with the server's problem, or if no server answers */
+/** The body of an answer. @throws CliError with the server's problem, or if no server answers */
 export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await asked.catch((failure: unknown) => ({
     data: undefined,
@@ -65,7 +65,7 @@ export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
 function warnOf(answer: unknown): void {
   const { missing = [] } = answer as Partial<UnconfirmedView>;
   if (missing.length > 0)
-    process.stderr.write(`It is done, but not confirmed by ${missing.join(', ')} (GET /api/v1/replicas)\n`);
+    process.stderr.write(`Done, but not confirmed by ${missing.join(', ')} (GET /api/v1/replicas)\n`);
 }
 
 function unreachable(error: unknown): CliError {
@@ -99,6 +99,7 @@ interface GlobalOptions {
   readonly json?: boolean;
 }
 
+/** The session of a command, from its options and the environment. */
 export function sessionOf(command: Command): Session {
   const options = command.optsWithGlobals<GlobalOptions>();
   const surroundings = new Surroundings(options);

@@ -43,8 +43,8 @@ async function candidates(program: Command, words: readonly string[], client: Cl
     if (next) command = next;
     else given++;
   }
-  const may = begun.startsWith('-') ? optionsOf(command, program) : await wordsOf(command, given, client);
-  return may.filter((word) => word.startsWith(begun));
+  const all = begun.startsWith('-') ? optionsOf(command, program) : await wordsOf(command, given, client);
+  return all.filter((word) => word.startsWith(begun));
 }
 
 const optionsOf = (command: Command, program: Command): string[] =>
@@ -64,6 +64,6 @@ async function wordsOf(command: Command, given: number, client: Client): Promise
 
 async function namesOfTools(client: Client): Promise<string[]> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const asked = await listTools({ client, query: { limit: 100 }, signal }).catch(() => undefined);
-  return (asked?.data?.data as ToolView[] | undefined)?.map(({ name }) => name) ?? [];
+  const answer = await listTools({ client, query: { limit: 100 }, signal }).catch(() => undefined);
+  return (answer?.data?.data as ToolView[] | undefined)?.map(({ name }) => name) ?? [];
 }

@@ -2,9 +2,9 @@ import { CommanderError } from 'commander';
 import { CliError, exit, visible } from './output.js';
 import { buildProgram } from './program.js';
 
-/** @returns the exit code */
+/** Runs a command line. @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
-  // The reader of the answer may have seen enough (`… | head`).
+  // The reader may close the pipe early (`… | head`).
   process.stdout.on('error', () => process.exit(exit.fine));
   try {
     await buildProgram().parseAsync([...args], { from: 'user' });

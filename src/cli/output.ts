@@ -6,7 +6,7 @@ type Style = Parameters<typeof styleText>[0];
 export class Output {
   constructor(readonly json: boolean) {}
 
-  /** The answer: with --json as it is, else as `text` puts it. */
+  /** Prints the answer: as JSON with --json, else the text. */
   answer(value: unknown, text: () => string): void {
     this.line(this.json ? JSON.stringify(value, null, 2) : text());
   }
@@ -15,7 +15,7 @@ export class Output {
     process.stdout.write(`${visible(text)}\n`);
   }
 
-  /** Beside the answer; nothing that a program would read. */
+  /** Prints a remark for people, to stderr. */
   note(text: string): void {
     process.stderr.write(`${visible(text)}\n`);
   }
@@ -24,20 +24,20 @@ export class Output {
     return styleText(style, text, { stream: process.stdout });
   }
 
-  /** A state in the colour that it deserves. */
+  /** A state in its colour. */
   state(word: string): string {
     const style = styles.get(word);
     return style ? this.styled(style, word) : word;
   }
 
-  /** Columns as wide as their widest cell; the last one is cut off at the edge of a terminal. */
+  /** A table. Columns are as wide as their widest cell; the last one is cut off at the edge of a terminal. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const widths = head.map((title, column) =>
       Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
     );
     const edge = process.stdout.isTTY ? process.stdout.columns : Infinity;
     const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-    const drawn = (row: readonly string[], paint: (cell: string, padded: string) => string): string =>
+    const draw = (row: readonly string[], paint: (cell: string, padded: string) => string): string =>
       row
         .map((cell, column) => {
           if (column < row.length - 1) return paint(cell, cell.padEnd((widths[column] ?? 0) + 2));
@@ -46,17 +46,19 @@ export class Output {
         .join('');
     const title = this.styled(
       'bold',
-      drawn(head, (_cell, padded) => padded),
+      draw(head, (_cell, padded) => padded),
     );
-    const painted = (cell: string, padded: string): string => padded.replace(cell, this.state(cell));
-    return [title, ...rows.map((row) => drawn(row, painted))].join('\n');
+    const paintState = (cell: string, padded: string): string => padded.replace(cell, this.state(cell));
+    return [title, ...rows.map((row) => draw(row, paintState))].join('\n');
   }
 
-  /** One `name: value` a line; what is undefined is left out. */
+  /** One `name: value` per line, without undefined values. */
   members(members: Readonly<Record<string, string | number | undefined>>): string {
-    const shown = Object.entries(members).filter(([, value]) => value !== undefined);
-    const width = Math.max(...shown.map(([name]) => name.length)) + 2;
-    return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}${this.state(String(value))}`).join('\n');
+    const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+    const width = Math.max(...entries.map(([name]) => name.length)) + 2;
+    return entries
+      .map(([name, value]) => `${`${name}:`.padEnd(width)}${this.state(String(value))}`)
+      .join('\n');
   }
 }
 
@@ -70,17 +72,17 @@ const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ),
 ]);
 
-/** Shows each control character, which a tool may have written, as an escape; our own colours pass. */
+/** Escapes control characters, which tools may have written, except our own colours. */
 export const visible = (text: string): string =>
-  text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (found) => {
-    if (/^[\n\t]$/.test(found) || (found.length > 1 && found.startsWith('\x1b'))) return found;
-    return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}${found.slice(1)}`;
+  text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (match) => {
+    if (/^[\n\t]$/.test(match) || (match.length > 1 && match.startsWith('\x1b'))) return match;
+    return `\\x${match.charCodeAt(0).toString(16).padStart(2, '0')}${match.slice(1)}`;
   });
 
 /** Exit codes of commands. */
 export const exit = {
   fine: 0,
-  /** The answer is no: a call failed or was refused, a tool is not healthy, something is missing. */
+  /** A call failed or was refused, a tool is not healthy, or something is missing. */
   no: 1,
   /** The command line is wrong. */
   usage: 2,
@@ -108,5 +110,6 @@ export class CliError extends Error {
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof CliError ? (error.body as { readonly code?: string } | undefined)?.code : undefined;
 
+/** The same error with a hint in its message. */
 export const withHint = ({ message, code, body }: CliError, hint: string): CliError =>
   new CliError(`${message}\n  ${hint}`, code, body);

@@ -2,19 +2,15 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { manifest } from '../base/common/project.js';
 import type { Session } from './api.js';
 
-/*
- * The commands and their options. The code of a command is loaded when it is run: `--help` is answered, and words are
- * completed, without it.
- */
-
+/** All commands and their options. A command's code is loaded when it runs, so that help and completion are fast. */
 export function buildProgram(): Command {
   const program = new Command('toolkeeper')
     .description('Toolkeeper runs the tools that AI agents call.')
     .version(manifest().version)
-    .option('--url <url>', 'the server; else TOOLKEEPER_URL, else the one that runs here')
+    .option('--url <url>', 'the server; default: TOOLKEEPER_URL, else the one on this machine')
     .option('--json', 'answer with JSON')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('--help says more')
+    .showHelpAfterError('use --help for more')
     .exitOverride();
   addTools(program.command('tool').description('list, make, register, try and watch tools'));
   addPlaybooks(program.command('playbook').description('fill and search the catalogue of playbooks'));
@@ -23,11 +19,11 @@ export function buildProgram(): Command {
   return program;
 }
 
-/** Gets the arguments of the command, then its options. */
+/** The code of a command. It receives the arguments, then the options. */
 type Run = (session: Session, ...given: never[]) => unknown;
 type Load = () => Promise<Run>;
 
-/** Adds a command. The code that runs it is what `load` resolves to. */
+/** Adds a command. @param load loads the code that runs it */
 function add(
   parent: Command,
   name: string,
@@ -41,9 +37,8 @@ function add(
     else command.addOption(part);
   return command.action(async (...given: unknown[]) => {
     const { sessionOf } = await import('./api.js');
-    await (
-      await load()
-    )(sessionOf(command), ...(given.slice(0, -1) as never[]));
+    const run = await load();
+    await run(sessionOf(command), ...(given.slice(0, -1) as never[]));
   });
 }
 
@@ -53,7 +48,7 @@ const projects = () => import('./commands/projects.js');
 const keys = () => import('./commands/keys.js');
 const playbooks = () => import('./commands/playbooks.js');
 
-function whole(text: string): number {
+function wholeNumber(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number.');
 }
@@ -72,17 +67,15 @@ function addTools(group: Command): void {
     'list',
     'all tools, built-in and custom, with their state',
     async () => (await tools()).list,
-    argument('[words]', 'only those that have them in name, description or tags'),
+    argument('[words]', 'words of the name, the description or the tags'),
   );
   add(
     group,
     'create',
     'write a tool to start from, with its test and README',
     async () => (await projects()).create,
-    argument('<folder>', 'where; its last part is the name'),
-    option('-t, --template <language>', 'what it is written in')
-      .choices(['python', 'node', 'bash'])
-      .default('python'),
+    argument('<folder>', 'the folder to create; its last part is the name of the tool'),
+    option('-t, --template <language>', 'its language').choices(['python', 'node', 'bash']).default('python'),
   );
   add(
     group,
@@ -101,27 +94,27 @@ function addTools(group: Command): void {
   add(
     group,
     'register',
-    'make it callable: its files are uploaded',
+    'upload a tool and make it callable',
     async () => (await projects()).register,
     argument('<path>', path),
-    option('--name <name>', 'in place of the one in tool.json, or that the program says'),
-    option('--update', 'change the tool that has this name'),
-    option('--in-place', 'upload nothing: the server runs it where it stands, and must see the same disk'),
+    option('--name <name>', 'another name than that of tool.json or the program'),
+    option('--update', 'change the existing tool of this name'),
+    option('--in-place', 'upload nothing: the server, which must see the same disk, runs the files here'),
   );
   const change = (name: 'unregister' | 'enable' | 'disable' | 'revisions', description: string): Command =>
     add(group, name, description, async () => (await tools())[name], custom());
-  change('unregister', 'remove it; its metrics stay');
+  change('unregister', 'remove a tool; its metrics stay');
   addCalling(group);
-  change('enable', 'let it be called; try again to start one that failed');
-  change('disable', 'take it out of use, and keep it');
-  change('revisions', 'its changes, newest first');
+  change('enable', 'make a tool callable again; retry the start of one that failed');
+  change('disable', 'make a tool uncallable, but keep it');
+  change('revisions', 'list the revisions of a tool, newest first');
   add(
     group,
     'rollback',
-    'bring an earlier revision back, as a new one',
+    'restore an earlier revision, as a new one',
     async () => (await tools()).rollback,
     custom(),
-    argument('<revision>', 'its number').argParser(whole),
+    argument('<revision>', 'its number').argParser(wholeNumber),
   );
 }
 
@@ -129,12 +122,12 @@ function addCalling(group: Command): void {
   add(
     group,
     'call',
-    'call it as an agent does; 1 where it did not succeed',
+    'call a tool as an agent does; exit code 1 if the call does not succeed',
     async () => (await calls()).call,
     tool(),
     input(),
-    option('--investigation <id>', 'whose budget pays'),
-    option('--timeout <ms>', 'how long to wait').argParser(whole),
+    option('--investigation <id>', 'the investigation whose budget is used'),
+    option('--timeout <ms>', 'the max time of the call').argParser(wholeNumber),
     option('--idempotency-key <key>', 'the same key never runs it twice'),
   );
   add(
@@ -148,18 +141,18 @@ function addCalling(group: Command): void {
   add(
     group,
     'health',
-    'its processes, grade and circuit; 1 where it is not healthy',
+    'show processes, grade and circuit of a tool; exit code 1 if it is not healthy',
     async () => (await tools()).health,
     tool(),
   );
   add(
     group,
     'logs',
-    'what it wrote to stderr, and what happened to its processes',
+    'show the log of a tool: its stderr and the events of its processes',
     async () => (await calls()).logs,
     custom(),
-    option('-n, --limit <lines>', 'the latest so many').argParser(whole).default(50),
-    option('-f, --follow', 'and those that come'),
+    option('-n, --limit <lines>', 'the number of latest lines').argParser(wholeNumber).default(50),
+    option('-f, --follow', 'also show new lines as they come'),
   );
 }
 
@@ -167,18 +160,18 @@ function addPlaybooks(group: Command): void {
   add(
     group,
     'import',
-    'store playbooks of YAML or JSON; of each file all or none',
+    'store playbooks from YAML or JSON; all of a file or none',
     async () => (await playbooks()).importFiles,
     argument('<files...>', 'files, or folders with such files'),
   );
   add(
     group,
     'search',
-    'what an agent would find',
+    'search playbooks as an agent does',
     async () => (await playbooks()).search,
     argument('<words...>', 'the incident'),
-    option('-n, --limit <number>', 'at most so many').argParser(whole).default(5),
-    option('--threshold <share>', 'the least confidence, 0 to 1').default('0.7'),
+    option('-n, --limit <number>', 'the max number of playbooks').argParser(wholeNumber).default(5),
+    option('--threshold <share>', 'the min confidence, 0 to 1').default('0.7'),
   );
 }
 
@@ -186,23 +179,23 @@ function addKeys(group: Command): void {
   add(
     group,
     'create',
-    'make a key: it is printed, this once',
+    'create a key, and print it once',
     async () => (await keys()).create,
-    argument('<name>', 'for people'),
-    option('--scope <scopes...>', 'what it may do').default(['tools:call']),
+    argument('<name>', 'a name for people'),
+    option('--scope <scopes...>', 'its scopes').default(['tools:call']),
     option('--tool <names...>', 'the tools that it may see and call; a * at the end for more'),
     option('--project <names...>', 'the projects that its calls may name'),
-    option('--rate <rate>', 'calls that a server lets it make, such as 100/minute'),
-    option('--expires <time>', 'such as 2099-01-01T00:00:00Z'),
-    option('--owner <name>', 'whom its calls are recorded for'),
+    option('--rate <rate>', 'max calls per server, such as 100/minute'),
+    option('--expires <time>', 'its expiry, such as 2099-01-01T00:00:00Z'),
+    option('--owner <name>', 'the user that is recorded for its calls'),
   );
   add(group, 'list', 'all keys, newest first, without their secrets', async () => (await keys()).list);
   add(
     group,
     'revoke',
-    'for good',
+    'revoke a key for good',
     async () => (await keys()).revoke,
-    argument('<id>', 'as key list shows it'),
+    argument('<id>', 'the id that key list shows'),
   );
 }
 
@@ -211,15 +204,15 @@ function addServer(program: Command): void {
   add(
     program,
     'mcp',
-    'MCP over stdin and stdout, for desktop clients; starts a server where none runs',
+    'MCP over stdin and stdout, for desktop clients; starts a server if none runs',
     async () => (await import('./mcp/relay.js')).mcp,
   );
   add(
     program,
     'doctor',
-    'look at what a server needs, and say how to mend what is missing',
+    'check what a server needs, and how to mend what is missing',
     async () => (await import('./doctor/doctor.js')).doctor,
-    option('--token <->', 'show instead what the access token on stdin opens, and why'),
+    option('--token <->', 'instead, check the access token on stdin and show its scopes'),
   );
   add(
     program,
@@ -227,19 +220,19 @@ function addServer(program: Command): void {
     'write the database of the running server to a file',
     async () => (await import('./backup/backup.js')).backup,
     argument('<file>', 'a .tgz that does not exist yet'),
-    option('--with-key', "the secrets' key with it: who has the file can read all secrets"),
+    option('--with-key', 'also the encryption key: anybody with the file can read all secrets'),
   );
   add(
     program,
     'restore',
-    'make a data directory of a backup, in an empty TOOLKEEPER_DATA_DIR',
+    'restore a backup into an empty TOOLKEEPER_DATA_DIR',
     async () => (await import('./backup/restore.js')).restore,
-    argument('<file>', 'what backup wrote'),
+    argument('<file>', 'the file that backup wrote'),
   );
   add(
     program,
     'completion',
-    'a script that completes words in a shell',
+    'print a completion script for a shell',
     async () => (await import('./completion.js')).completion,
     argument('<shell>').choices(['bash', 'zsh', 'fish']),
   ).addHelpText(

@@ -15,7 +15,7 @@ import { messageOf } from '../base/common/message-of.js';
 import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './output.js';
 
-/** A tool's name that a registration accepts. */
+/** Names that a registration accepts. */
 export const toolName = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 const interpreters: Readonly<Record<string, string>> = {
@@ -26,10 +26,10 @@ const interpreters: Readonly<Record<string, string>> = {
   '.sh': 'bash',
   '.bash': 'bash',
 };
-/** The program of a folder without a tool.json. */
+/** Possible programs of a folder without a tool.json. */
 const programs = ['tool.py', 'tool.mjs', 'tool.js', 'tool.sh'];
 
-/** A project that its author can run without a server. */
+/** A project that can run without a server. */
 export type Executable = Project &
   Required<Pick<Project, 'command' | 'args'>> & { readonly workingDir: string };
 
@@ -37,19 +37,19 @@ export type Executable = Project &
 type Project = CustomToolCreate;
 
 /**
- * The project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
- * @param name in place of the one that is found
- * @throws CliError `usage` if it is something else
+ * Reads the project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
+ * @param name replaces the project's own name
+ * @throws CliError `usage` if there is no project
  */
 export function projectAt(path: string, name?: string): Project {
   const at = resolve(path);
-  const found = statSync(at, { throwIfNoEntry: false });
-  if (!found) throw new CliError(`there is nothing at ${at}`, exit.usage);
-  const project = found.isDirectory() ? folderProject(at) : fileProject(at);
-  const named = { ...project, ...(name !== undefined && { name }) };
-  if (toolName.test(named.name)) return named;
+  const stats = statSync(at, { throwIfNoEntry: false });
+  if (!stats) throw new CliError(`there is nothing at ${at}`, exit.usage);
+  const project = stats.isDirectory() ? folderProject(at) : fileProject(at);
+  const renamed = { ...project, ...(name !== undefined && { name }) };
+  if (toolName.test(renamed.name)) return renamed;
   throw new CliError(
-    `"${named.name}" is no name for a tool (letters, digits, _ and -; a letter first): choose one by --name`,
+    `"${renamed.name}" is no name for a tool (letters, digits, _ and -; a letter first): choose one by --name`,
     exit.usage,
   );
 }
@@ -58,7 +58,7 @@ export function projectAt(path: string, name?: string): Project {
 export const hasManifest = (path: string): boolean =>
   basename(path) === 'tool.json' || existsSync(join(path, 'tool.json'));
 
-/** @throws CliError `usage` if it is no program that speaks Toolkeeper's own protocol */
+/** Reads a project that speaks Toolkeeper's own protocol. @throws CliError `usage` if there is none */
 export function executableAt(path: string): Executable {
   const project = projectAt(path);
   const { command, args = [], workingDir, protocol } = project;
@@ -80,7 +80,7 @@ function fileProject(file: string): Project {
   if (basename(file) === 'tool.json') return manifestProject(file);
   const workingDir = dirname(file);
   const stem = basename(file, extname(file));
-  // Generic file names such as tool.py: the folder's name is more specific.
+  // For generic file names, such as tool.py, the folder's name is more specific.
   const name = ['tool', 'main', 'index'].includes(stem) ? basename(workingDir) : stem;
   const interpreter = interpreters[extname(file)];
   if (interpreter !== undefined) return { name, command: interpreter, args: [basename(file)], workingDir };
@@ -100,7 +100,7 @@ function manifestProject(file: string): Project {
     if (typeof manifest !== 'object' || manifest === null) throw new Error('it holds no object');
     const { name, command, args = [], workingDir } = manifest;
     if (typeof name !== 'string') throw new Error('it names no tool');
-    // An MCP server behind a URL stands nowhere on this disk.
+    // An MCP server behind a URL has no files here.
     if (command === undefined) return manifest;
     return { ...manifest, args, workingDir: resolve(dirname(file), workingDir ?? '.') };
   } catch (error) {
@@ -108,7 +108,7 @@ function manifestProject(file: string): Project {
   }
 }
 
-/** A tool with the files that it runs. */
+/** A tool and the files that it runs. */
 export interface Bundle {
   /** The content of its tool.json. */
   readonly manifest: CustomToolCreate;
@@ -117,9 +117,9 @@ export interface Bundle {
 }
 
 /**
- * The files of what stands at a path: all of its folder, or a program alone.
- * @returns undefined of an MCP server behind a URL, which has none
- * @throws CliError `usage` if it is no tool, or runs in another folder
+ * Finds the files to upload for a path: a whole folder or a single program.
+ * @returns undefined for an MCP server behind a URL, which has no files
+ * @throws CliError `usage` if there is no tool, or it runs in another folder
  */
 export function bundleAt(path: string, name?: string): Bundle | undefined {
   const project = projectAt(path, name);
@@ -130,24 +130,25 @@ export function bundleAt(path: string, name?: string): Bundle | undefined {
   const folder = statSync(files).isDirectory() ? files : dirname(files);
   if (workingDir != null && resolve(workingDir) !== folder)
     throw new CliError(
-      `its workingDir ${workingDir} is another folder than ${folder}: --in-place registers it where it stands`,
+      `its workingDir ${workingDir} is another folder than ${folder}: register it with --in-place`,
       exit.usage,
     );
   return { manifest: { ...others, command: inFolder(folder, command) }, files };
 }
 
-/** A program of the folder is found wherever that is unpacked. */
+/** The command, relative to the folder if it lies inside, so that it is found wherever the folder is unpacked. */
 function inFolder(folder: string, command: string): string {
   const path = relative(folder, command);
   return command.startsWith('/') && !path.startsWith('..') ? `./${path}` : command;
 }
 
-/** A gzipped tar of the files, with its tool.json at the top. Hidden files stay behind. */
+/** A gzipped tar of the files, with the tool.json at its top. Hidden files are left out. */
 export async function packed({ manifest, files }: Bundle): Promise<Blob> {
   const { create } = await import('tar');
   const work = mkdtempSync(join(tmpdir(), 'toolkeeper-'));
   try {
-    const [folder, archive] = [join(work, 'files'), join(work, 'bundle.tgz')];
+    const folder = join(work, 'files');
+    const archive = join(work, 'bundle.tgz');
     mkdirSync(folder);
     const target = statSync(files).isDirectory() ? folder : join(folder, basename(files));
     cpSync(files, target, { recursive: true, filter: (path) => path === files || belongs(path) });
@@ -159,12 +160,13 @@ export async function packed({ manifest, files }: Bundle): Promise<Blob> {
   }
 }
 
+/** Whether a file belongs into a bundle. @throws CliError for links and other special files */
 function belongs(path: string): boolean {
   const name = basename(path);
   if (name.startsWith('.') || name === '__pycache__') return false;
-  const found = lstatSync(path);
-  if (found.isFile() || found.isDirectory()) return true;
-  const what = found.isSymbolicLink() ? 'a link' : 'neither a file nor a folder';
+  const stats = lstatSync(path);
+  if (stats.isFile() || stats.isDirectory()) return true;
+  const what = stats.isSymbolicLink() ? 'a link' : 'neither a file nor a folder';
   throw new CliError(
     `${path} is ${what}, which a bundle cannot hold: leave it out, a virtual environment as a whole, or use --in-place`,
     exit.usage,

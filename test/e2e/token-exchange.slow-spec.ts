@@ -112,7 +112,7 @@ it('asks for the audience that the registration names', async () => {
 describe('a call that gets no token', () => {
   it.each([
     ['is refused with what the authorization server says', 'invalid_target', 'invalid_target: no'],
-    ['never sends the own token of its caller', 'same', 'it was given back as it is'],
+    ['never sends the own token of its caller', 'same', 'the same token was returned'],
   ])('%s', async (_what, mode, detail) => {
     upstream.exchangeMode = mode;
     const token = await tokenOf('carol', { jti: mode });

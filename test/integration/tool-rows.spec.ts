@@ -16,7 +16,7 @@ const read: string[][] = [];
 beforeEach(async () => {
   db = await createTestDatabase({ entities: [CustomTool, CustomToolImport] });
   const tools = db.dataSource.getRepository(CustomTool);
-  const states = { over: (row: object) => row } as unknown as ToolStates;
+  const states = { applyTo: (row: object) => row } as unknown as ToolStates;
   const database = new DatabaseHealth(db.url, 1_000, () => undefined);
   repository = new CustomToolsRepository(
     tools,

@@ -13,7 +13,7 @@ const example = [
   'data: [DONE]',
 ].join('\n\n');
 
-/** A route that follows a turn to its end, or until it waits for a person. */
+/** A route that streams a turn until it ends or waits for a person. */
 const Streams = (summary: string, description: string): MethodDecorator =>
   applyDecorators(
     HttpCode(200),
@@ -39,21 +39,25 @@ export class AssistantController {
   }
 
   @Get()
-  @Answers(dto.ChatPageView, 'List your chats, the last used first', 'And whether there is a model.')
+  @Answers(
+    dto.ChatPageView,
+    'List your chats, the last used first',
+    'With the name of the model, if there is one.',
+  )
   listChats(@Query() query: dto.ListChatsQuery, @Asked() asking: Asking): Promise<dto.ChatPageView> {
     return this.service.list(query, asking);
   }
 
   @Get(':id')
-  @Answers(dto.ChatView, 'Show a chat', 'With all messages, also of a turn that runs.', 'not_found')
+  @Answers(dto.ChatView, 'Show a chat', 'With all messages, also of a running turn.', 'not_found')
   getChat(@Param() { id }: dto.ChatParams, @Asked() asking: Asking): Promise<dto.ChatView> {
     return this.service.get(id, asking);
   }
 
   @Delete(':id')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Delete a chat', description: 'A turn that runs is ended.' })
-  @ApiNoContentResponse({ description: 'It is gone' })
+  @ApiOperation({ summary: 'Delete a chat', description: 'Ends a running turn.' })
+  @ApiNoContentResponse({ description: 'Chat deleted' })
   @ApiProblems('not_found')
   deleteChat(@Param() { id }: dto.ChatParams, @Asked() asking: Asking): Promise<void> {
     return this.service.delete(id, asking);
@@ -61,28 +65,28 @@ export class AssistantController {
 
   @Post(':id/turns')
   @Streams(
-    'Say something, and follow the answer',
-    'The turn goes on if the caller leaves. Calls that write or reach out wait for an approval; another message denies them.',
+    'Send a message, and stream the answer',
+    'The turn goes on if the caller leaves. Calls that write or reach other systems wait for an approval; another message denies them.',
   )
   createTurn(@Param() { id }: dto.ChatParams, @Body() body: dto.TurnBody, @Asked() asking: Asking) {
     return this.service.turn(id, body, asking);
   }
 
   @Get(':id/stream')
-  @Streams('Follow the turn that runs, from its beginning', 'Also one that runs at another replica.')
+  @Streams('Stream the running turn from its beginning', 'Also if it runs at another replica.')
   @ApiNoContentResponse({ description: 'No turn runs' })
   followTurn(@Param() { id }: dto.ChatParams, @Asked() asking: Asking) {
     return this.service.stream(id, asking);
   }
 
   @Post(':id/approvals/:callId')
-  @Streams('Agree to a call, or not', 'To this call with its exact input. Then the turn goes on.')
+  @Streams('Approve or deny a call', 'For this call and its exact input. Then the turn goes on.')
   approveCall(@Param() params: dto.ApprovalParams, @Body() body: dto.ApprovalBody, @Asked() asking: Asking) {
     return this.service.approve(params, body, asking);
   }
 
   @Post(':id/retry')
-  @Streams('Go on with a turn that failed or was ended', 'A call that was made is not run again.')
+  @Streams('Retry a turn that failed or was stopped', 'Calls that were made are not run again.')
   retryTurn(@Param() { id }: dto.ChatParams, @Asked() asking: Asking) {
     return this.service.retry(id, asking);
   }

@@ -41,17 +41,17 @@ export class TurnBody {
   @Text(20_000, { example: 'Why did this trace fail?' }) readonly message!: string;
   @OptionalText(128, { description: 'The tab of the console that tools act on; absent: no tab' })
   readonly uiSession?: string;
-  @OptionalObject(page, 'What the person sees, for the model as data') readonly page?: object;
+  @OptionalObject(page, 'The page that the person sees, as data for the model') readonly page?: object;
   @OptionalText(36, {
     pattern: uuid,
-    description: 'Rewinds: that message of yours and all after it go first',
+    description: 'Id of an earlier message of yours to replace; it and all later ones are deleted',
   })
   readonly insteadOf?: string;
 }
 
 export class ApprovalBody {
   @Flag({ example: true }) readonly approve!: boolean;
-  @OptionalText(128, { description: 'As the stream requested it: one of another call is refused' })
+  @OptionalText(128, { description: 'Id from the stream; that of another call is refused' })
   readonly approvalId?: string;
 }
 
@@ -61,7 +61,7 @@ export class ChatUsageView {
   @Count(3, 'Calls of tools') readonly calls!: number;
   @Count(8_412) readonly inputTokens!: number;
   @Count(640) readonly outputTokens!: number;
-  @ApiProperty({ type: Number, nullable: true, example: 0.021, description: 'US dollars; null: not known' })
+  @ApiProperty({ type: Number, nullable: true, example: 0.021, description: 'US dollars; null if unknown' })
   readonly cost!: number | null;
 }
 
@@ -81,19 +81,18 @@ export class ListedChatView {
     '`waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried',
   )
   readonly state!: ChatState;
-  @NullableText(null, 'Why the last turn did not come to its end') readonly error!: string | null;
+  @NullableText(null, 'Why the last turn failed or was interrupted') readonly error!: string | null;
   @ApiProperty({ type: ChatUsageView }) readonly usage!: ChatUsageView;
   @Moment(time) readonly createdAt!: Date;
   @Moment(time) readonly updatedAt!: Date;
 }
 
 export class ChatPageView extends PageOf(ListedChatView) {
-  @NullableText('gpt-4.1', 'The language model of the server; null: none is configured') readonly model!:
-    string | null;
+  @NullableText('gpt-4.1', 'The language model; null if none is configured') readonly model!: string | null;
 }
 
 export class ChatView extends ListedChatView {
-  @Example(`assistant-${id}`, 'That of its calls') readonly investigationId!: string;
+  @Example(`assistant-${id}`, 'Investigation of its calls') readonly investigationId!: string;
   @ApiProperty({ type: ChatLimitsView }) readonly limits!: ChatLimitsView;
   @ApiProperty({
     type: 'array',

@@ -31,7 +31,7 @@ export interface Asking extends Owned {
   readonly reply: FastifyReply;
 }
 
-/** Injects the owner of chats: the key that the user signed in with. @throws Problem `unauthorized` without a key where keys are needed */
+/** Injects the caller, who owns its chats. @throws Problem `unauthorized` without a key if keys are required */
 export const Asked = createParamDecorator((_: unknown, context: ExecutionContext): Asking => {
   const http = context.switchToHttp();
   const request = http.getRequest<FastifyRequest>();
@@ -42,7 +42,7 @@ export const Asked = createParamDecorator((_: unknown, context: ExecutionContext
   return { owner, project: projectOf(request), principal, address: request.ip, reply: http.getResponse() };
 });
 
-/** Chats over HTTP. Each method throws Problem `not_found` for a chat of somebody else. */
+/** Chats of the caller. Each method throws Problem `not_found` for other chats. */
 @Injectable()
 export class AssistantService {
   constructor(
@@ -64,14 +64,14 @@ export class AssistantService {
 
   async list({ limit }: dto.ListChatsQuery, asking: Asking): Promise<dto.ChatPageView> {
     const data = await this.repository.list(asking, limit);
-    return { data: data.map(listed), nextCursor: null, model: this.model.name ?? null };
+    return { data: data.map(listView), nextCursor: null, model: this.model.name ?? null };
   }
 
   async get(id: string, asking: Asking): Promise<dto.ChatView> {
-    const chat = await this.found(id, asking);
+    const chat = await this.load(id, asking);
     const { maxTokens: tokens, maxCost: cost } = this.config.assistant;
     return {
-      ...listed(chat),
+      ...listView(chat),
       investigationId: investigationOf(id),
       limits: { stepsPerTurn: maxSteps, callsPerTurn: maxCalls, tokens, cost },
       messages: await this.repository.messages(id),
@@ -83,7 +83,7 @@ export class AssistantService {
     this.turns.stop(id);
   }
 
-  /** Begins a turn with a message. Denies calls that wait for an approval. @throws Problem `conflict` while a turn runs */
+  /** Begins a turn with a message, and denies waiting calls. @throws Problem `conflict` while a turn runs */
   async turn(id: string, body: dto.TurnBody, asking: Asking): Promise<Readable> {
     const { message, uiSession, page, insteadOf } = body;
     if (page && JSON.stringify(page).length > maxPage)
@@ -92,7 +92,7 @@ export class AssistantService {
     return this.begin(id, asking, (chat, messages) => {
       const calls = lastCalls(messages);
       const first = calls.findIndex(awaitsApproval);
-      // Calls after the first that waits were not run, either.
+      // Calls after the first one that waits for approval were not run, either.
       for (const part of calls.filter((each, at) => first >= 0 && at > first && mayRun(each)))
         part.state = 'output-denied';
       decide(messages, () => false);
@@ -117,7 +117,7 @@ export class AssistantService {
     });
   }
 
-  /** Approves or denies a call. @throws Problem `not_found` if it waits for no approval, `conflict` if it is not the call that was shown */
+  /** Approves or denies a call. @throws Problem `not_found` if it does not wait, `conflict` for another approval */
   approve({ id, callId }: dto.ApprovalParams, body: dto.ApprovalBody, asking: Asking): Promise<Readable> {
     return this.begin(id, asking, (_, messages) => {
       const call = lastCalls(messages).find((part) => part.toolCallId === callId && awaitsApproval(part));
@@ -140,8 +140,8 @@ export class AssistantService {
 
   /** The stream of the running turn; undefined, with status 204, if none runs. */
   async stream(id: string, asking: Asking): Promise<Readable | undefined> {
-    const chat = await this.found(id, asking);
-    if (chat.state === 'running') return this.followed(asking, async () => chat);
+    const chat = await this.load(id, asking);
+    if (chat.state === 'running') return this.openStream(asking, async () => chat);
     void asking.reply.status(204);
     return undefined;
   }
@@ -152,8 +152,8 @@ export class AssistantService {
     asking: Asking,
     prepare: (chat: Chat, messages: ChatMessage[]) => ChatChange,
   ): Promise<Readable> {
-    if (this.model.name === undefined && (await this.found(id, asking))) throw new Problem('conflict', noLlm);
-    return this.followed(asking, () =>
+    if (this.model.name === undefined && (await this.load(id, asking))) throw new Problem('conflict', noLlm);
+    return this.openStream(asking, () =>
       this.turns.begin(asking, async () => {
         const runId = newId();
         const changed = await this.repository.change(asking, id, (chat, messages) => {
@@ -169,8 +169,8 @@ export class AssistantService {
     );
   }
 
-  /** The stream of a turn. Counts the stream before the turn begins, so that no turn begins without one. */
-  private async followed(asking: Asking, begin: () => Promise<Chat>): Promise<Readable> {
+  /** Streams a turn. The stream is counted first, so that no turn begins without one. */
+  private async openStream(asking: Asking, begin: () => Promise<Chat>): Promise<Readable> {
     const release = this.streams.take('streams of turns', holderOf(asking));
     try {
       const stream = Readable.from(this.turns.follow(await begin()), { objectMode: false });
@@ -182,7 +182,7 @@ export class AssistantService {
     }
   }
 
-  private async found(id: string, asking: Asking): Promise<Chat> {
+  private async load(id: string, asking: Asking): Promise<Chat> {
     const chat = await this.repository.find(asking, id);
     if (!chat) throw absent(id);
     return chat;
@@ -213,7 +213,7 @@ function rewind(messages: ChatMessage[], before: string): void {
   messages.length = place;
 }
 
-const listed = ({ id, title, state, error, usage, createdAt, updatedAt }: Chat): dto.ListedChatView => ({
+const listView = ({ id, title, state, error, usage, createdAt, updatedAt }: Chat): dto.ListedChatView => ({
   ...{ id, title, state, error, usage, createdAt, updatedAt },
 });
 

@@ -1,12 +1,11 @@
-// The messages of a chat have the form of the AI SDK's UI messages.
-
+/** A text of a message. All messages have the form of the AI SDK's UI messages. */
 export interface TextPart {
   readonly type: 'text';
   text: string;
   state: 'streaming' | 'done';
 }
 
-/** A call that the model asked for. `output` is the outcome as the door answered it. */
+/** A call that the model requested. `output` is its outcome. */
 export interface CallPart {
   readonly type: 'dynamic-tool';
   readonly toolName: string;
@@ -16,7 +15,7 @@ export interface CallPart {
     | `input-available`
     | `approval-${'requested' | 'responded'}`
     | `output-${'available' | 'error' | 'denied'}`;
-  /** `id` is the hash of the tool's revision and the input, which the approval is limited to. `note`: why it is asked again. */
+  /** `id` is the hash of the tool's revision and the input, to which it is limited. `note`: why it is requested again. */
   approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   output?: unknown;
   errorText?: string;
@@ -44,7 +43,8 @@ export const mayRun = ({ state, approval }: CallPart): boolean =>
 
 /** One chunk of the AI SDK's UI message stream. */
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
-type Shown = {
+/** The state of a part as the reader knows it. */
+type KnownPart = {
   length?: number;
   state?: string;
   approval?: string | undefined;
@@ -52,39 +52,40 @@ type Shown = {
 };
 
 /**
- * Computes the chunks that one reader needs: the difference between the parts sent so far and the message now. A reader
- * that comes late, is slow, or reads at another server gets the same content in larger chunks.
+ * Computes the chunks for one reader: the difference between the parts sent so far and the present message. A reader
+ * that is late, slow, or at another server gets the same content in larger chunks.
  */
 export class MessageReader {
-  private readonly shown: Shown[] = [];
+  private readonly known: KnownPart[] = [];
 
   /** The chunks since the last call. */
   *news({ parts }: Parts): Generator<Chunk> {
     for (const [place, part] of parts.entries()) {
-      const before = this.shown[place];
+      const before = this.known[place];
       if (part.type === 'text') yield* textNews(`text-${place}`, part, before);
       else if (isCall(part)) yield* callNews(part, before);
       else if (!before) yield* place === 0 ? [{ type: 'start-step' }] : [stepEnd, { type: 'start-step' }];
-      this.shown[place] =
-        part.type === 'text'
-          ? { length: part.text.length, state: part.state }
-          : isCall(part)
-            ? { state: part.state, approval: part.approval?.id, question: part.question?.questionId }
-            : {};
+      this.known[place] = knownPartOf(part);
     }
   }
 }
 
+function knownPartOf(part: Part): KnownPart {
+  if (part.type === 'text') return { length: part.text.length, state: part.state };
+  if (!isCall(part)) return {};
+  return { state: part.state, approval: part.approval?.id, question: part.question?.questionId };
+}
+
 export const stepEnd: Chunk = { type: 'finish-step' };
 
-function* textNews(id: string, { text, state }: TextPart, before?: Shown): Generator<Chunk> {
+function* textNews(id: string, { text, state }: TextPart, before?: KnownPart): Generator<Chunk> {
   const length = before?.length ?? 0;
   if (!before) yield { type: 'text-start', id };
   if (text.length > length) yield { type: 'text-delta', id, delta: text.slice(length) };
   if (state === 'done' && before?.state !== 'done') yield { type: 'text-end', id };
 }
 
-function* callNews(part: CallPart, before?: Shown): Generator<Chunk> {
+function* callNews(part: CallPart, before?: KnownPart): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
   if (!before) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
   if (part.question?.questionId !== before?.question)

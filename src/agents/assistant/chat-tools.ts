@@ -15,21 +15,21 @@ import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import type { ChatUsageView } from './assistant.dto.js';
 import { type CallPart, callsIn, type ChatMessage } from './chat-message.js';
-import { keptOutcome, said } from './prompt.js';
+import { storedOutcome, textIn } from './prompt.js';
 
-/** Tools that a model is offered at a time: more confuse it. */
+/** Max tools that are offered to a model. More would confuse it. */
 const maxOffered = 40;
-/** It asks the model that the assistant itself asks: nothing leaves that did not before. */
+/** Needs no approval, because it asks the assistant's own model. */
 const asksOwnModel = 'analyze_with_llm';
 
-/** A tool as the model is offered it. */
+/** A tool as it is offered to the model. */
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonSchema;
 }
 
-/** The origin of a chat's calls. The model neither sees nor supplies any of it. */
+/** The origin of a chat's calls, which the model neither sees nor supplies. */
 export interface CallOrigin {
   readonly chatId: string;
   readonly project: string;
@@ -42,7 +42,7 @@ export interface CallOrigin {
 /** The investigation that the calls of a chat belong to. */
 export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
 
-/** The tools of the registry as a chat has them: those that it may call, their approvals, and the way to the door. */
+/** Selects the tools that a chat is offered, checks their approvals, and runs their calls through the door. */
 @Injectable()
 export class ChatTools {
   constructor(
@@ -52,9 +52,10 @@ export class ChatTools {
     private readonly questions: OpenQuestions,
   ) {}
 
+  /** The tools to offer to the model for its next answer. */
   async offered(messages: readonly ChatMessage[], origin: CallOrigin): Promise<OfferedTool[]> {
     const callable = this.registry.all().filter((tool) => isOffered(tool, origin));
-    const tools = callable.length <= maxOffered ? callable : await this.chosen(callable, messages, origin);
+    const tools = callable.length <= maxOffered ? callable : await this.select(callable, messages, origin);
     return tools.map((tool) => ({
       name: this.registry.nameIn('openai', tool),
       description: tool.definition.description,
@@ -62,12 +63,15 @@ export class ChatTools {
     }));
   }
 
-  /** Picks from many tools: find_tools, those for the page, those that the chat found or called, then those that match its message. */
-  private async chosen(callable: readonly Tool[], messages: readonly ChatMessage[], lister: CallOrigin) {
+  /**
+   * Selects from many tools: find_tools and those of the page, then those that the chat found or called, then those that
+   * match the last message.
+   */
+  private async select(callable: readonly Tool[], messages: readonly ChatMessage[], lister: CallOrigin) {
     const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
     const calls = messages.flatMap(callsIn).reverse();
     const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);
-    const query = said(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
+    const query = textIn(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
     const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, lister);
     const names = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
     const wanted = names.flatMap((name) => callable.find((tool) => tool === this.registry.find(name)) ?? []);
@@ -75,8 +79,8 @@ export class ChatTools {
   }
 
   /**
-   * The approval that a call still needs, of its exact input and the tool as it is now: undefined if it has that, or
-   * needs none. The door refuses what is no tool.
+   * The approval that a call still needs, for its exact input and the present revision of the tool; undefined if it needs
+   * none or has it. Unknown tools need none, because the door refuses them.
    */
   approvalFor({ toolName, input, approval }: ApprovableCall): CallPart['approval'] {
     const tool = this.registry.find(toolName);
@@ -86,7 +90,7 @@ export class ChatTools {
     return approval?.approved === true && approval.id === id ? undefined : { id };
   }
 
-  /** Why a call cannot run, whatever a person says; undefined: it can. */
+  /** Why a call would be refused even with an approval; undefined if it can run. */
   async refusalOf(part: CallPart, origin: CallOrigin): Promise<string | undefined> {
     return this.door.accept(this.requestOf(part, origin), true).then(() => undefined, refusalText);
   }
@@ -104,8 +108,8 @@ export class ChatTools {
   }
 
   /**
-   * Runs a call through the door. A call that ran before is not run again: its outcome is given back.
-   * @param changed is called when its tool asks the person something, and when that is over
+   * Runs a call through the door and stores its outcome in the part. A call that ran before gets its earlier outcome.
+   * @param changed called when the tool asks the person something, and when that is over
    */
   async run(part: CallPart, origin: CallOrigin, changed: () => void): Promise<void> {
     const tool = this.registry.find(part.toolName);
@@ -117,7 +121,7 @@ export class ChatTools {
         asks: this.asksOf(part, origin, changed),
       });
       const isMcp = tool?.definition.kind === 'mcp';
-      const output = keptOutcome(keptOutcomeOf(tool, outcome), isMcp);
+      const output = storedOutcome(keptOutcomeOf(tool, outcome), isMcp);
       Object.assign(part, { state: 'output-available', output });
     } catch (error) {
       Object.assign(part, { state: 'output-error', errorText: refusalText(error) });
@@ -149,15 +153,15 @@ function refusalText(error: unknown): string {
 
 type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
 
-/** The tool writes, destroys or reaches out. */
+/** Whether the tool writes, destroys or reaches other systems. */
 const needsApproval = ({ name, annotations }: ToolDefinition): boolean =>
   !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== asksOwnModel);
 
-/** A tool that acts on a page is of no use where no page is open. */
+/** Whether the caller may use the tool. Tools of pages also need an open page. */
 const isOffered = (tool: Tool, origin: CallOrigin): boolean =>
   isShown(tool, origin) && (tool.definition.kind !== 'ui' || origin.uiSession !== undefined);
 
-/** What a call spent on the assistant's own model. */
+/** The usage of the assistant's own model by a call. */
 export function spentBy({ toolName, output }: CallPart): Partial<ChatUsageView> {
   const { result } = (output ?? {}) as { readonly result?: { readonly usage?: Partial<ChatUsageView> } };
   return (toolName === asksOwnModel && result?.usage) || {};

@@ -7,12 +7,13 @@ import type { ChatMessage, Part } from './chat-message.js';
 
 const noUsage: ChatUsageView = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
 
-/** The caller whose chats are meant: each question names it, so that a foreign id finds nothing. */
+/** The owner of chats. Each query is restricted to it, so that ids of other chats find nothing. */
 export interface Owned {
   readonly owner: string;
   readonly project: string;
 }
 
+/** A chat with its owner. */
 export interface Chat extends Owned, ListedChatView {
   readonly turns: number;
   readonly uiSession: string | null;
@@ -31,15 +32,16 @@ export interface ChatChange {
 export type RunEnd = Pick<Chat, 'state' | 'error'>;
 
 /** The latest state of a run. */
-interface Written {
+interface RunState {
   readonly usage: ChatUsageView;
   readonly message: ChatMessage;
-  /** The place of the first part to be written; 0: all of it. */
+  /** Index of the first part to write; 0 writes the whole message. */
   readonly from: number;
+  /** Position of the message in the chat. */
   readonly position: number;
 }
 
-/** The time that a run is believed to live without a sign. */
+/** The end of a run's lease, which each write renews. A run without a lease counts as dead. */
 const lease = `now() + interval '10 seconds'`;
 const isDead = `state = 'running' AND held_until < now()`;
 const columns = `
@@ -47,10 +49,11 @@ const columns = `
   updated_at AS "updatedAt",
   CASE WHEN ${isDead} THEN 'interrupted' ELSE state END AS state,
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
+/** Max chats of an owner. */
 export const maxChats = 1_000;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
-/** While a run lasts, parts of its last steps stand beside its message. */
+/** During a run the parts of its last steps are stored beside its message, so that each write is small. */
 const putParts = `
   put AS (
     INSERT INTO assistant_parts (chat_id, position, place, part)
@@ -67,7 +70,7 @@ const putMessage = `
 export class ChatsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** @returns false if the owner has as many as it may */
+  /** Creates a chat. @returns false if the owner has `maxChats` already */
   create(id: string, { owner, project }: Owned): Promise<boolean> {
     return this.changes(
       `INSERT INTO assistant_chats (id, owner, project, title, usage) SELECT $1, $2, $3, '', $4
@@ -76,7 +79,7 @@ export class ChatsRepository {
     );
   }
 
-  /** The last used first. */
+  /** Chats of an owner, last used first. */
   list({ owner, project }: Owned, limit: number): Promise<Chat[]> {
     return this.db.query<Chat[]>(
       `SELECT ${columns} FROM assistant_chats WHERE owner = $1 AND project = $2
@@ -91,7 +94,7 @@ export class ChatsRepository {
     return row;
   }
 
-  /** @param latest only so many, from the end */
+  /** Messages of a chat, oldest first. @param latest max number, counted from the end */
   async messages(id: string, latest?: number, db: EntityManager = this.db.manager): Promise<ChatMessage[]> {
     const rows = await db.query<{ message: ChatMessage; parts: { place: number; part: Part }[] | null }[]>(
       `SELECT message, (
@@ -105,7 +108,7 @@ export class ChatsRepository {
     return rows.map(({ message }) => message).reverse();
   }
 
-  /** @returns false if there was no such chat */
+  /** Deletes a chat. @returns false if there was none */
   delete({ owner, project }: Owned, id: string): Promise<boolean> {
     return this.changes(`DELETE FROM assistant_chats WHERE ${isOwn}`, [id, owner, project]);
   }
@@ -115,9 +118,9 @@ export class ChatsRepository {
   }
 
   /**
-   * Changes a chat and its messages in one step: of two changes that come at once the second sees the first.
-   * @param change changes the messages and returns columns to be set; it may throw
-   * @returns the chat as it is then; undefined if there is no such chat
+   * Changes a chat and its messages in a transaction. Of two concurrent changes the second sees the first.
+   * @param change changes the messages and returns the columns to set; may throw
+   * @returns the changed chat; undefined if there is none
    */
   change(
     owned: Owned,
@@ -130,9 +133,9 @@ export class ChatsRepository {
       if (!before) return undefined;
       const messages = await this.messages(id, undefined, db);
       const set = change(before, messages);
-      const sets = Object.keys(set).map((name, at) => `${name} = $${at + 2}, `);
+      const assignments = Object.keys(set).map((name, at) => `${name} = $${at + 2}, `);
       await db.query(
-        `UPDATE assistant_chats SET ${sets.join('')} held_until = ${lease}, error = NULL, updated_at = now() WHERE id = $1`,
+        `UPDATE assistant_chats SET ${assignments.join('')} held_until = ${lease}, error = NULL, updated_at = now() WHERE id = $1`,
         [id, ...(Object.values(set) as unknown[])],
       );
       await db.query('DELETE FROM assistant_messages WHERE chat_id = $1', [id]);
@@ -146,11 +149,11 @@ export class ChatsRepository {
   }
 
   /**
-   * A sign of life of a run, with what it has so far, or its end; the state of a run that was stopped stays.
-   * @returns false if it was stopped, or its chat deleted
+   * Writes the state of a run and renews its lease, or writes its end. A run that was stopped stays stopped.
+   * @returns false if the run was stopped or its chat deleted
    */
-  write(id: string, runId: string, written: Written, end?: RunEnd): Promise<boolean> {
-    const { usage, message, from, position } = written;
+  write(id: string, runId: string, state: RunState, end?: RunEnd): Promise<boolean> {
+    const { usage, message, from, position } = state;
     const parts = message.parts.slice(from).map((part, at) => ({ place: from + at, part }));
     return this.changes(
       `WITH run AS (
@@ -167,7 +170,7 @@ export class ChatsRepository {
     );
   }
 
-  /** @returns false if no turn of it ran or waited */
+  /** Stops the turn of a chat. @returns false if none ran or waited */
   stop({ owner, project }: Owned, id: string): Promise<boolean> {
     return this.changes(
       `UPDATE assistant_chats SET state = 'stopped', error = NULL, updated_at = now()
@@ -176,7 +179,7 @@ export class ChatsRepository {
     );
   }
 
-  /** TypeORM answers an UPDATE or DELETE with its rows and their number. */
+  /** Whether a statement changed a row. TypeORM answers UPDATE and DELETE with the rows and their number. */
   private async changes(sql: string, parameters: unknown[]): Promise<boolean> {
     const answer = await this.db.query<unknown[]>(sql, parameters);
     return answer.length > 0 && answer[1] !== 0;

@@ -16,6 +16,7 @@ export interface Question {
 }
 
 type Usage = Pick<ChatUsageView, 'inputTokens' | 'outputTokens' | 'cost'>;
+/** A part of the model's answer. `end` comes last, even if the answer was cut off. */
 export type AnswerPart =
   | { readonly kind: 'text'; readonly text: string }
   /** `malformed`: why its arguments cannot be read. */
@@ -35,7 +36,7 @@ const charsOfToken = 4;
 /** Upper limit of a figure that an endpoint reports. */
 const maxFigure = 1e12;
 
-/** The configured language model. The AI SDK is loaded with the first question: a server without one pays nothing for it. */
+/** The configured language model. Loads the AI SDK with the first question, to save memory on servers without one. */
 @Injectable()
 export class ChatModel {
   constructor(private readonly llm: Llm) {}
@@ -78,7 +79,7 @@ export class ChatModel {
       // Otherwise the SDK reads the rest of the stream.
       abandoned.abort();
     }
-    // An answer that broke off or was stopped costs money, too.
+    // Interrupted answers are billed, too.
     const wasBilled = usage !== undefined || size.chars > 0 || signal.aborted;
     if (wasBilled) yield { kind: 'end', usage: this.usageOf(question, size, usage) };
     signal.throwIfAborted();
@@ -93,7 +94,7 @@ export class ChatModel {
     // The low-memory variant keeps no copy of the stream for further readers.
     const { experimental_streamTextLowMemory: streamText, jsonSchema } = await import('ai');
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    const described = tools.map(
+    const toolEntries = tools.map(
       ({ name, description, schema }) => [name, { description, inputSchema: jsonSchema(schema) }] as const,
     );
     const options = { headers: { 'x-label': 'assistant' }, signal: abortSignal };
@@ -109,30 +110,30 @@ export class ChatModel {
       ...question,
       model: provider(endpoint.address.model),
       // Without `execute`: the turn runs the calls of an answer, after it has stored them.
-      tools: Object.fromEntries(described),
+      tools: Object.fromEntries(toolEntries),
       maxOutputTokens: 16_384,
       maxRetries: 0,
       abortSignal,
-      // Failures come with the stream.
+      // Failures are read from the stream.
       onError: () => undefined,
     });
     return stream;
   }
 
-  /** Figures of the endpoint, or an estimate if it reports none; never below 0. */
-  private usageOf(asked: Question, { chars }: AnswerSize, usage?: LanguageModelUsage): Usage {
+  /** The usage that the endpoint reports, or an estimate without a report; never below 0. */
+  private usageOf(question: Question, { chars }: AnswerSize, usage?: LanguageModelUsage): Usage {
     const { inputTokenDetails: { cacheReadTokens = undefined } = {}, raw } = usage ?? {};
-    const inputTokens = believed(usage?.inputTokens) || estimated(JSON.stringify(asked).length);
-    const outputTokens = believed(usage?.outputTokens) || estimated(chars);
+    const inputTokens = plausible(usage?.inputTokens) || estimateTokens(JSON.stringify(question).length);
+    const outputTokens = plausible(usage?.outputTokens) || estimateTokens(chars);
     const cachedTokens =
-      cacheReadTokens === undefined ? null : Math.min(inputTokens, believed(cacheReadTokens));
+      cacheReadTokens === undefined ? null : Math.min(inputTokens, plausible(cacheReadTokens));
     const reported = raw?.['cost'];
     const isCost = typeof reported === 'number' && reported >= 0;
     const computed = costOf(this.name ?? null, { inputTokens, outputTokens, cachedTokens });
-    return { inputTokens, outputTokens, cost: isCost ? believed(reported) : computed };
+    return { inputTokens, outputTokens, cost: isCost ? plausible(reported) : computed };
   }
 
-  /** Arguments that cannot be read stay text. The door refuses a name that was not offered. */
+  /** A call of the model. Unreadable arguments stay text; unknown names are left to the door, which refuses them. */
   private callOf(call: { toolName: string; input: unknown; invalid?: boolean; error?: unknown }): AnswerPart {
     const { toolName: tool, input, invalid, error } = call;
     const isMalformed = invalid === true && typeof input === 'string';
@@ -140,7 +141,7 @@ export class ChatModel {
     return { kind: 'call', tool, input: clean, ...(isMalformed && { malformed: this.errorText(error) }) };
   }
 
-  /** The first cause, because the SDK's own errors quote all that they could not read. */
+  /** The message of the root cause, because the SDK's own errors quote everything that they could not read. */
   private errorText(error: unknown): string {
     const { message = error, cause } = (isObject(error) ? error : {}) as Partial<Error>;
     if (cause !== undefined) return this.errorText(cause);
@@ -149,5 +150,6 @@ export class ChatModel {
   }
 }
 
-const believed = (figure = 0): number => (figure > 0 ? Math.min(figure, maxFigure) : 0);
-const estimated = (chars: number): number => Math.ceil(chars / charsOfToken);
+/** A reported figure within sensible limits; 0 if it is missing or negative. */
+const plausible = (figure = 0): number => (figure > 0 ? Math.min(figure, maxFigure) : 0);
+const estimateTokens = (chars: number): number => Math.ceil(chars / charsOfToken);

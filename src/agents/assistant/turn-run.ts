@@ -19,7 +19,7 @@ export const maxCalls = 60;
 /** Interval of the writes of a run, which also show that it is alive. */
 const writeMs = 1_000;
 
-/** A turn to begin or to resume; its last message is the assistant's. */
+/** A turn to begin or to resume. Its last message is the assistant's. */
 export interface BegunTurn {
   readonly runId: string;
   readonly chat: Chat;
@@ -28,11 +28,11 @@ export interface BegunTurn {
   readonly principal: () => Principal;
 }
 
-type AskedCall = Extract<AnswerPart, { kind: 'call' }>;
+type RequestedCall = Extract<AnswerPart, { kind: 'call' }>;
 
 /**
- * One turn of a chat at this server. It asks the model and runs its calls, in turn, until an answer has no calls, a call
- * needs approval, or a limit is reached. Calls are stored before they run, with ids that a resumed turn uses again.
+ * One turn of a chat at this server. It alternately asks the model and runs its calls, until an answer has no calls, a
+ * call needs approval, or a limit is reached. Calls are stored before they run, with ids that a resumed turn reuses.
  */
 export class TurnRun {
   private readonly logger = new Logger(TurnRun.name);
@@ -71,11 +71,11 @@ export class TurnRun {
       (error) => this.logger.warn(messageOf(error)),
     );
     beat.start();
-    const end = await this.loop().catch((error: unknown) => this.failed(error));
+    const end = await this.loop().catch((error: unknown) => this.endOf(error));
     await beat.stop();
     this.ending ??= end;
     await this.repository
-      .write(chat.id, runId, this.written(0), this.ending)
+      .write(chat.id, runId, this.changesFrom(0), this.ending)
       .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
     this.end = this.ending;
     this.changes.emit();
@@ -112,9 +112,10 @@ export class TurnRun {
       tools: await this.tools.offered(messages, this.origin()),
       signal: this.ended.signal,
     };
-    const [step, before] = [parts.push({ type: 'step-start' }), callsIn(this.message).length];
+    const step = parts.push({ type: 'step-start' });
+    const before = callsIn(this.message).length;
     this.count({ steps: 1 });
-    const calls: AskedCall[] = [];
+    const calls: RequestedCall[] = [];
     for await (const part of this.model.answer(question)) {
       if (part.kind === 'text') this.addText(part.text);
       else if (part.kind === 'call') calls.push(part);
@@ -122,8 +123,9 @@ export class TurnRun {
     }
     const last = parts.at(-1);
     if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
-    const made = calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at));
-    parts.push(...(await Promise.all(made)));
+    const toPart = (call: RequestedCall, at: number): Promise<CallPart> =>
+      this.callPart(call, idOfCall(chat.turns, step, at), before + at);
+    parts.push(...(await Promise.all(calls.map(toPart))));
     this.changes.emit();
     await this.write();
   }
@@ -135,9 +137,9 @@ export class TurnRun {
     this.changes.emit();
   }
 
-  /** The call as a part of the message. A call that cannot run gets an error instead of a request for approval. */
-  private async callPart(asked: AskedCall, toolCallId: string, before: number): Promise<CallPart> {
-    const { tool: toolName, input, malformed } = asked;
+  /** A requested call as a part of the message. A call that cannot run gets an error, not a request for approval. */
+  private async callPart(call: RequestedCall, toolCallId: string, before: number): Promise<CallPart> {
+    const { tool: toolName, input, malformed } = call;
     const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
     const part: CallPart = { type: 'dynamic-tool', toolName, toolCallId, input, state: 'input-available' };
     if (wrong !== undefined) return { ...part, state: 'output-error', errorText: `not run: ${wrong}` };
@@ -193,7 +195,7 @@ export class TurnRun {
   }
 
   /** @param from index of the first part to write; default: the last two steps, because earlier ones do not change */
-  private written(from?: number) {
+  private changesFrom(from?: number) {
     const { message, usage } = this;
     const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
     return { message, from: from ?? steps.at(-2) ?? 0, usage, position: this.turn.messages.length };
@@ -201,12 +203,12 @@ export class TurnRun {
 
   private async write(from?: number): Promise<void> {
     const { chat, runId } = this.turn;
-    if (!(await this.repository.write(chat.id, runId, this.written(from))))
+    if (!(await this.repository.write(chat.id, runId, this.changesFrom(from))))
       this.abort({ state: 'stopped', error: null });
     this.ended.signal.throwIfAborted();
   }
 
-  private failed(error: unknown): RunEnd {
+  private endOf(error: unknown): RunEnd {
     if (this.ending) return this.ending;
     if (error instanceof NoAnswer) return { state: 'failed', error: error.message };
     this.logger.error(error, 'a turn of the assistant failed');

@@ -33,9 +33,9 @@ const followMs = 500;
 const paceMs = 25;
 
 /** A turn as a reader sees it: `end` is absent while it runs. */
-type Seen = Pick<TurnRun, 'message' | 'usage' | 'end'>;
+type TurnView = Pick<TurnRun, 'message' | 'usage' | 'end'>;
 
-/** The turns that run at this server, and the streams that follow a turn, wherever it runs. */
+/** Runs turns at this server, and streams the turns of any server. */
 @Injectable()
 export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(Turns.name);
@@ -67,8 +67,8 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Runs the turn that `prepare` yields, unless it only waits for a person. Its slot is taken before anything is awaited.
-   * @throws Problem `rate_limited`, `shutting_down`; what `prepare` throws
+   * Runs the turn that `prepare` returns, unless it waits for a person. The slot is taken before anything is awaited.
+   * @throws Problem `rate_limited`, `shutting_down`; errors of `prepare`
    */
   async begin(
     caller: Pick<CallRequest, 'principal' | 'address'>,
@@ -78,17 +78,17 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     const release = this.slots.claim(holderOf(caller), 'turns');
     let over: Promise<unknown> | undefined;
     try {
-      const begun = await prepare();
-      if (begun.chat.state === 'running') over = this.start(begun, caller.principal);
-      return begun.chat;
+      const turn = await prepare();
+      if (turn.chat.state === 'running') over = this.start(turn, caller.principal);
+      return turn.chat;
     } finally {
       void Promise.resolve(over).then(release);
     }
   }
 
-  private start(begun: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<unknown> {
-    const { chat } = begun;
-    const turn = { ...begun, principal: () => this.current(caller) };
+  private start(prepared: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<unknown> {
+    const { chat } = prepared;
+    const turn = { ...prepared, principal: () => this.current(caller) };
     const { assistant: limits } = this.config;
     const run = new TurnRun(turn, this.model, this.tools, this.repository, limits);
     const isLast = (): boolean => this.runs.get(chat.id)?.run === run;
@@ -97,21 +97,21 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     return over;
   }
 
-  /** Ends a run at this server; one at another server ends with its next write. */
+  /** Ends a run at this server. A run at another server ends with its next write. */
   stop(chatId: string): void {
     this.runs.get(chatId)?.run.abort({ state: 'stopped', error: null });
   }
 
-  /** The stream of a chat's turn from its beginning, as server-sent events. It ends with the turn, or when it waits. */
+  /** Streams a chat's turn from its beginning, as server-sent events, until it ends or waits. */
   async *follow(chat: Pick<Chat, 'id'> & Owned): AsyncGenerator<string> {
     const run = this.runs.get(chat.id)?.run;
     const reader = new MessageReader();
     let reported = '';
     for (let isFirst = true; ; isFirst = false) {
       const changed = run ? nextChange(run, this.config.server.sseHeartbeatMs) : undefined;
-      const seen = run ?? (await this.seenElsewhere(chat));
-      if (!seen || (this.lifecycle.isDraining() && !seen.end)) return;
-      const { message, usage, end } = seen;
+      const turn = run ?? (await this.readStored(chat));
+      if (!turn || (this.lifecycle.isDraining() && !turn.end)) return;
+      const { message, usage, end } = turn;
       const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.news(message)];
       const figures = JSON.stringify(usage);
       if (figures !== reported) chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
@@ -124,11 +124,11 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  private async seenElsewhere(chat: Pick<Chat, 'id'> & Owned): Promise<Seen | undefined> {
-    const found = await this.repository.find(chat, chat.id);
+  private async readStored(chat: Pick<Chat, 'id'> & Owned): Promise<TurnView | undefined> {
+    const stored = await this.repository.find(chat, chat.id);
     const [message] = await this.repository.messages(chat.id, 1);
-    if (!found || !message) return undefined;
-    return { message, usage: found.usage, end: found.state === 'running' ? undefined : found };
+    if (!stored || !message) return undefined;
+    return { message, usage: stored.usage, end: stored.state === 'running' ? undefined : stored };
   }
 
   /** The caller's present rights: its key may lose some, or be revoked, while a turn runs. */

@@ -7,7 +7,7 @@ import type { Json, UpdateExperimentBody } from './experiments.dto.js';
 /** Max characters of each field as JSON. */
 const maxChars = { request: 524_288, variables: 131_072, parameters: 16_384 };
 const maxHeaders = 32;
-/** Max levels of a request; a span's own request may have more. */
+/** Max levels of a given request. Those of spans may have more. */
 const maxLevels = 100;
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
@@ -18,7 +18,7 @@ const ownHeaders = new Set(
     ' ',
   ),
 );
-/** Credentials: the server sends its own key and stores no other. */
+/** Headers with credentials. The server sends its own key and stores no other. */
 const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
 
 /** Checks the settings of an experiment. @throws Problem `invalid_request` that names all invalid fields */

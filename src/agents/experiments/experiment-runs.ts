@@ -12,33 +12,34 @@ import type { Json, RunEnd, RunResultView } from './experiments.dto.js';
 import { filledRequest, TemplateError } from './filled-request.js';
 
 const limitMs = 60_000;
-/** Runs of one caller, and of all: each holds a connection to the endpoint, which others need as well. */
-const [maxOfCaller, maxRuns] = [3, 4];
+/** Max concurrent runs, each of which holds a connection to the endpoint. */
+const maxRuns = 4;
+const maxRunsOfCaller = 3;
 
 interface Run {
   readonly stop: AbortController;
   readonly over: Promise<void>;
 }
 
-/** Runs of experiments at this server, by their ids. */
+/** Runs experiments at this server. */
 @Injectable()
 export class ExperimentRuns implements OnApplicationShutdown {
-  private readonly underWay = new Map<string, Run>();
-  private readonly slots = new CallerSlots(maxOfCaller, maxRuns);
+  private readonly current = new Map<string, Run>();
+  private readonly slots = new CallerSlots(maxRunsOfCaller, maxRuns);
 
   constructor(private readonly repository: ExperimentsRepository) {}
 
   /**
-   * Resolves when the run is over, even if nobody waits for it any more.
+   * Runs an experiment to its end, even if its caller leaves.
    * @returns false if there is no such experiment, or it runs already
-   * @throws Problem `rate_limited` while as many run as may
+   * @throws Problem `rate_limited` if too many run
    */
   async run(project: string, id: string, endpoint: LlmEndpoint, caller: string): Promise<boolean> {
     const release = this.slots.claim(caller, 'runs of experiments');
     try {
       const runId = newId();
       const experiment = await this.repository.begin(project, id, runId);
-      if (experiment) await this.toItsEnd(runId, experiment, endpoint);
+      if (experiment) await this.complete(runId, experiment, endpoint);
       return experiment !== undefined;
     } finally {
       release();
@@ -47,40 +48,34 @@ export class ExperimentRuns implements OnApplicationShutdown {
 
   /** Aborts the local run of a cancelled experiment. A run on another server finishes without effect. */
   stop(runId: string): void {
-    this.underWay.get(runId)?.stop.abort(new Error('The run was cancelled'));
+    this.current.get(runId)?.stop.abort(new Error('The run was cancelled'));
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const runs = [...this.underWay.values()];
+    const runs = [...this.current.values()];
     for (const { stop } of runs) stop.abort(new Error('The server stopped before the run was over'));
     await Promise.allSettled(runs.map(({ over }) => over));
   }
 
-  private async toItsEnd(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
+  private async complete(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
     const stop = new AbortController();
     const over = modelAnswer(endpoint, experiment, { signal: stop.signal, limitMs }).then((end) =>
       this.repository.end(experiment.id, runId, end),
     );
-    this.underWay.set(runId, { stop, over });
+    this.current.set(runId, { stop, over });
     try {
       await over;
     } finally {
-      this.underWay.delete(runId);
+      this.current.delete(runId);
     }
   }
 }
 
-interface Wait {
-  /** Ends the run. */
-  readonly signal: AbortSignal;
-  readonly limitMs: number;
-}
-
-/** Sends an experiment's request to the model. @throws unexpected errors only */
+/** Sends an experiment's request to the model. @param signal cancels the run @throws unexpected errors only */
 export async function modelAnswer(
   endpoint: LlmEndpoint,
   experiment: Experiment,
-  { signal, limitMs }: Wait,
+  { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number },
 ): Promise<RunEnd> {
   const limit = AbortSignal.timeout(limitMs);
   try {

@@ -20,7 +20,7 @@ export class ExperimentsController {
   @ApiOperation({
     summary: 'Make an experiment from a model call',
     description:
-      "From a span's request, or from your own. The span's answer and figures are stored for the comparison.",
+      "From a span's request, or from your own. The answer and figures of the span are stored for comparison.",
   })
   @ApiCreatedResponse({ type: dto.ExperimentView })
   @ApiProblems('conflict')
@@ -41,7 +41,7 @@ export class ExperimentsController {
   @Answers(
     dto.ExperimentListView,
     'List the experiments made from a span, newest first',
-    'As the list of all.',
+    'Like the list of all.',
   )
   listExperimentsBySpan(
     @CurrentProject() project: string,
@@ -83,7 +83,7 @@ export class ExperimentsController {
   @Answers(
     dto.ExperimentView,
     'Change an experiment',
-    'Members of `modified_request` are merged into it. A change of request, headers, variables or parameters makes it a draft and deletes the last answer.',
+    'Merges the members of `modified_request`. A change of the request, headers, variables or parameters makes it a draft and deletes the last answer.',
     'not_found',
     'conflict',
   )
@@ -99,7 +99,7 @@ export class ExperimentsController {
   @Scopes('experiments:write')
   @HttpCode(204)
   @ApiOperation({ summary: 'Delete an experiment', description: 'Ends its run.' })
-  @ApiNoContentResponse({ description: 'It is gone' })
+  @ApiNoContentResponse({ description: 'Experiment deleted' })
   @ApiProblems('not_found')
   deleteExperiment(@CurrentProject() project: string, @Param() { id }: dto.ExperimentParams): Promise<void> {
     return this.service.delete(project, id);

@@ -51,42 +51,42 @@ class SettingsBody {
   @OptionalText(4_096, { example: 'Does the small one find it, too?' }) readonly description?: string;
   @OptionalObject(
     { ...request, model: 'gpt-4.1-mini' },
-    'A chat request as OpenAI has it; absent: the original one',
+    "A chat request in OpenAI's form; absent: the original one",
   )
   readonly modified_request?: Json;
   @OptionalMap({
     additionalProperties: { type: 'string' },
     example: { 'x-team': 'search' },
-    description: 'Of the request to the model; none that says who asks or how the message is carried',
+    description: 'Headers of the request to the model, except credentials and transport headers',
   })
   readonly headers?: Record<string, string>;
-  @OptionalObject({ thing: 'flight' }, 'What `{{thing}}` in messages, tools and headers stands for')
+  @OptionalObject({ thing: 'flight' }, 'Values of `{{thing}}` in messages, tools and headers')
   readonly prompt_variables?: Json;
-  @OptionalObject({ temperature: 0.2 }, 'They take the place of those of the request')
+  @OptionalObject({ temperature: 0.2 }, 'Replace members of the request')
   readonly model_parameters?: Json;
 }
 
 export class CreateExperimentBody extends SettingsBody {
   @OptionalText(512, {
-    description: 'The call of a model whose request is tried again; absent: `original_request` is',
+    description: 'The model call whose request is repeated; absent: `original_request` is used',
   })
   readonly original_span_id?: string;
-  @OptionalText(512, { description: 'Where the span occurs in several traces' })
+  @OptionalText(512, { description: 'Required if the span occurs in several traces' })
   readonly original_trace_id?: string;
   @OptionalObject(request, 'Absent: that of the span') readonly original_request?: Json;
 }
 
-/** Changes of an experiment; omitted members stay as they are. */
+/** Changes of an experiment. Omitted members keep their values. */
 export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
 export class ListedExperimentView {
   @Example(id) readonly id!: string;
   @Example('A cheaper model') readonly name!: string;
   @NullableText('Does the small one find it, too?') readonly description!: string | null;
-  @NullableText('00f067aa0ba902b7', 'null: made from a request of its author') readonly original_span_id!:
+  @NullableText('00f067aa0ba902b7', 'null: made from a request without a span') readonly original_span_id!:
     string | null;
   @NullableText('4bf92f3577b34da6a3ce929d0e0e4736') readonly original_trace_id!: string | null;
-  @OneOfThese(statuses, 'completed', '`draft`: not run as it is now')
+  @OneOfThese(statuses, 'completed', '`draft`: not run since its last change')
   readonly status!: (typeof statuses)[number];
   @NullableText(null, 'Why the last run failed') readonly error!: string | null;
   @Moment('2026-01-15T09:30:00.000Z') readonly created_at!: Date;
@@ -100,11 +100,11 @@ export class ExperimentListView extends ListOf(ListedExperimentView) {
 
 /** The model's answer in the last run. */
 export class RunResultView {
-  @NullableText('The one at 9:40.', 'The words, or the JSON of the tools that were asked for')
+  @NullableText('The one at 9:40.', 'The text, or the requested tool calls as JSON')
   readonly output!: string | null;
   @AnyObject({
     example: { role: 'assistant', content: 'The one at 9:40.' },
-    description: 'As the model gave it',
+    description: "The model's message, unchanged",
   })
   readonly message!: Json;
   @NullableText('gpt-4.1-mini-2025-04-14') readonly model!: string | null;
@@ -117,7 +117,7 @@ export class RunResultView {
   @AnyObject({ nullable: true, example: { prompt_tokens: 100, completion_tokens: 20 } })
   readonly usage!: Json | null;
   @NullableNumber(1_500) readonly duration_ms!: number | null;
-  @NullableText('4bf92f3577b34da6a3ce929d0e0e4736', 'Where the endpoint names one (`x-trace-id`)')
+  @NullableText('4bf92f3577b34da6a3ce929d0e0e4736', 'If the endpoint names one (`x-trace-id`)')
   readonly trace_id!: string | null;
 }
 

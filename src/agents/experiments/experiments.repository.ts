@@ -12,6 +12,7 @@ import type {
   RunEnd,
 } from './experiments.dto.js';
 
+/** An experiment with the call that it is compared with. */
 export interface Experiment extends ExperimentView, Original {}
 
 /** Computes changes from the stored experiment. */
@@ -27,19 +28,20 @@ const isDead = `status = 'running' AND run_started_at < now() - interval '${maxR
 const isRunning = `status = 'running' AND NOT (${isDead})`;
 const lost = 'The server ended before the run did';
 
-const listed = `
+const listColumns = `
   id, name, description, original_span_id, original_trace_id, created_at, updated_at,
   CASE WHEN ${isDead} THEN 'failed' ELSE status END AS status,
   CASE WHEN ${isDead} THEN '${lost}' ELSE error END AS error`;
-const all = `
-  ${listed}, project AS project_id, thread_id, original_request, original_result, modified_request, headers,
+const allColumns = `
+  ${listColumns}, project AS project_id, thread_id, original_request, original_result, modified_request, headers,
   prompt_variables, model_parameters, result`;
 
-/** Columns of the request: a change of one makes the last run's answer obsolete. */
+/** Columns of the request. Changing one makes the result of the last run obsolete. */
 const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'model_parameters'] as const;
-const noRun = `status = 'draft', result = NULL, error = NULL`;
+const resetRun = `status = 'draft', result = NULL, error = NULL`;
 
-const stored = (value: unknown): unknown =>
+/** A value for a column; objects become JSON. */
+const columnValue = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? storableJson(value) : value;
 
 /** Rows of `experiments`; every query names its project. Ids must be UUIDs. */
@@ -52,7 +54,7 @@ export class ExperimentsRepository {
     await this.db.query(
       `INSERT INTO experiments (${fields.map(([name]) => name).join(', ')})
        VALUES (${fields.map((_, at) => `$${at + 1}`).join(', ')})`,
-      fields.map(([, value]) => stored(value)),
+      fields.map(([, value]) => columnValue(value)),
     );
   }
 
@@ -64,7 +66,7 @@ export class ExperimentsRepository {
     return row?.total ?? 0;
   }
 
-  /** Newest first. @param spanId the span that they were made from; null: any */
+  /** Experiments of a project, newest first. @param spanId the original span; null: any */
   async list(
     project: string,
     spanId: string | null,
@@ -73,7 +75,7 @@ export class ExperimentsRepository {
     const where = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
     const [data, [counted]] = await Promise.all([
       this.db.query<ListedExperimentView[]>(
-        `SELECT ${listed} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
+        `SELECT ${listColumns} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
         [project, spanId, limit, offset],
       ),
       this.db.query<{ total: number }[]>(`SELECT count(*)::int AS total FROM experiments WHERE ${where}`, [
@@ -86,29 +88,29 @@ export class ExperimentsRepository {
 
   async find(project: string, id: string): Promise<Experiment | undefined> {
     const [row] = await this.db.query<Experiment[]>(
-      `SELECT ${all} FROM experiments WHERE project = $1 AND id = $2`,
+      `SELECT ${allColumns} FROM experiments WHERE project = $1 AND id = $2`,
       [project, id],
     );
     return row;
   }
 
-  /** Changes a locked row; another request makes it a draft again. @returns false if there is none, or it runs */
+  /** Changes an experiment; a changed request makes it a draft again. @returns false if there is none, or it runs */
   change(project: string, id: string, changesOf: ChangesOf): Promise<boolean> {
     return this.db.transaction(async (sql) => {
-      const select = `SELECT ${all} FROM experiments WHERE project = $1 AND id = $2 AND NOT (${isRunning}) FOR UPDATE`;
+      const select = `SELECT ${allColumns} FROM experiments WHERE project = $1 AND id = $2 AND NOT (${isRunning}) FOR UPDATE`;
       const [experiment] = await sql.query<Experiment[]>(select, [project, id]);
       if (!experiment) return false;
       const changes = changesOf(experiment);
       const fields = Object.entries(changes);
       const sets = ['updated_at = now()', ...fields.map(([name], at) => `${name} = $${at + 2}`)];
-      if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(noRun);
-      const values = [id, ...fields.map(([, value]) => stored(value))];
+      if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(resetRun);
+      const values = [id, ...fields.map(([, value]) => columnValue(value))];
       await sql.query(`UPDATE experiments SET ${sets.join(', ')} WHERE id = $1`, values);
       return true;
     });
   }
 
-  /** @returns its last run, if any; undefined if there was no such experiment */
+  /** Deletes an experiment. @returns its last run; undefined if there was no such experiment */
   async delete(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       'DELETE FROM experiments WHERE project = $1 AND id = $2 RETURNING run_id',
@@ -123,13 +125,13 @@ export class ExperimentsRepository {
       `UPDATE experiments
        SET status = 'running', run_id = $3, run_started_at = now(), result = NULL, error = NULL, updated_at = now()
        WHERE project = $1 AND id = $2 AND NOT (${isRunning})
-       RETURNING ${all}`,
+       RETURNING ${allColumns}`,
       [project, id, runId],
     );
     return rows[0];
   }
 
-  /** A run that was cancelled meanwhile, or followed by another one, changes nothing. */
+  /** Stores the end of a run, unless it was cancelled or another run began meanwhile. */
   async end(id: string, runId: string, end: RunEnd): Promise<void> {
     const [result, error] =
       end.status === 'completed' ? [storableJson(end.result), null] : [null, sanitisedText(end.error)];
@@ -140,7 +142,7 @@ export class ExperimentsRepository {
     );
   }
 
-  /** @returns the cancelled run; undefined if none was running */
+  /** Cancels the run. @returns that run; undefined if there is none */
   async cancel(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()

@@ -29,7 +29,7 @@ export class ExperimentsService {
     private readonly rates: CallRates,
   ) {}
 
-  /** @throws Problem `invalid_request` if there is nothing to start from, `conflict` if there are too many */
+  /** Creates an experiment. @throws Problem `invalid_request` without a request, `conflict` if there are too many */
   async create(project: string, body: dto.CreateExperimentBody): Promise<dto.ExperimentView> {
     refuseProblems(body);
     const original = await this.originalOf(project, body);
@@ -51,7 +51,7 @@ export class ExperimentsService {
     return this.get(project, id);
   }
 
-  /** @param spanId the span that they were made from; null: any span */
+  /** Lists experiments. @param spanId the original span; null: any */
   async list(
     project: string,
     spanId: string | null,
@@ -61,7 +61,7 @@ export class ExperimentsService {
     return { ...listed, can_run: this.llm.endpoint !== undefined };
   }
 
-  /** @throws Problem `not_found`, `invalid_request` if an experiment cannot start from the span */
+  /** The request of a span, for an experiment. @throws Problem `not_found`, `invalid_request` if it has none */
   async original(project: string, spanId: string, traceId: string | undefined): Promise<dto.OriginalView> {
     const span = await this.spanOf(project, spanId, traceId, pathFields);
     if (!span) throw new Problem('not_found', `There is no span ${spanId} in this project`);
@@ -75,11 +75,11 @@ export class ExperimentsService {
 
   /** @throws Problem `not_found` */
   async get(project: string, id: string): Promise<dto.ExperimentView> {
-    const { thread_id: _, original_result: __, ...experiment } = await this.found(project, id);
+    const { thread_id: _, original_result: __, ...experiment } = await this.load(project, id);
     return experiment;
   }
 
-  /** Members of `modified_request` are merged into it. @throws Problem `not_found`, `conflict` while it runs */
+  /** Changes settings; merges `modified_request`. @throws Problem `not_found`, `conflict` while it runs */
   async update(project: string, id: string, changes: dto.UpdateExperimentBody): Promise<dto.ExperimentView> {
     const isChanged = await this.repository.change(project, id, ({ modified_request: request }) => {
       const { modified_request: members } = changes;
@@ -91,14 +91,14 @@ export class ExperimentsService {
     return this.get(project, id);
   }
 
-  /** Ends a run that goes on. @throws Problem `not_found` */
+  /** Deletes an experiment and stops its run. @throws Problem `not_found` */
   async delete(project: string, id: string): Promise<void> {
     const deleted = await this.repository.delete(project, id);
     if (!deleted) throw absent(id);
     if (deleted.run_id !== null) this.runs.stop(deleted.run_id);
   }
 
-  /** Counts as a call of its caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
+  /** Asks the model; counts as a call of the caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
   async run(
     project: string,
     id: string,
@@ -112,7 +112,7 @@ export class ExperimentsService {
     return this.get(project, id);
   }
 
-  /** @throws Problem `not_found`, `conflict` if it does not run */
+  /** Cancels the run. @throws Problem `not_found`, `conflict` if none runs */
   async cancel(project: string, id: string): Promise<dto.ExperimentView> {
     const cancelled = await this.repository.cancel(project, id);
     if (!cancelled) throw await this.conflictOf(project, id, 'The experiment does not run');
@@ -120,16 +120,16 @@ export class ExperimentsService {
     return this.get(project, id);
   }
 
-  /** @throws Problem `not_found` */
+  /** Compares the last result with the original. @throws Problem `not_found` */
   async evaluation(project: string, id: string): Promise<dto.EvaluationView> {
-    const { original_result: original, result } = await this.found(project, id);
+    const { original_result: original, result } = await this.load(project, id);
     return evaluate(original, result);
   }
 
   private async originalOf(project: string, body: dto.CreateExperimentBody): Promise<dto.Original> {
     const { original_request: given } = body;
     if (body.original_span_id === undefined) {
-      if (!given) throw wrong('/original_request', 'is required where no original_span_id is given');
+      if (!given) throw wrong('/original_request', 'is required without original_span_id');
       return {
         original_span_id: null,
         original_trace_id: null,
@@ -158,13 +158,13 @@ export class ExperimentsService {
   ): Promise<SpanView | undefined> {
     const filter = { project, spanIds: [id], ...(traceId !== undefined && { traceIds: [traceId] }) };
     const { data } = await this.spans.spans(filter, { limit: 2, offset: 0 });
-    const [span, another] = data.filter(({ span_id: found }) => found === id);
+    const [span, another] = data.filter(({ span_id }) => span_id === id);
     if (another) throw wrong(fields.trace, 'is required: the span occurs in several traces');
     if (span && !isOptimizable(span)) throw wrong(fields.span, 'must be the call of a model');
     return span;
   }
 
-  private async found(project: string, id: string): Promise<Experiment> {
+  private async load(project: string, id: string): Promise<Experiment> {
     const experiment = await this.repository.find(project, id);
     if (!experiment) throw absent(id);
     return experiment;
@@ -172,7 +172,7 @@ export class ExperimentsService {
 
   /** @returns `conflict`; throws `not_found` if the experiment is gone */
   private async conflictOf(project: string, id: string, conflict: string): Promise<Problem> {
-    await this.found(project, id);
+    await this.load(project, id);
     return new Problem('conflict', conflict);
   }
 }
@@ -214,7 +214,7 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
   };
 }
 
-/** Figures by the names of any provider; null if unknown. */
+/** Figures of a call, whatever names its provider uses; null if unknown. */
 export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;

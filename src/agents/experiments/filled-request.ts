@@ -12,12 +12,12 @@ interface FilledRequest {
 
 /** Members that describe the experiment and are not sent to the model. */
 const notForModels = ['name', 'description', 'headers', 'promptVariables', 'prompt_variables'];
-/** The answer comes in one piece. */
-const ofStreams = ['stream', 'stream_options'];
+/** Members that are left out, because the answer is not streamed. */
+const streamMembers = ['stream', 'stream_options'];
 
 /**
- * The request of a run: `{{variables}}` filled in, in messages, tools and headers.
- * @throws TemplateError that names the place
+ * The request of a run, with `{{variables}}` in messages, tools and headers replaced by their values.
+ * @throws TemplateError that names the field
  */
 export async function filledRequest(
   experiment: Omit<ExperimentSettings, 'name' | 'description'>,
@@ -26,19 +26,19 @@ export async function filledRequest(
   const templates = new Templates(variables);
   const { messages, tools, ...rest } = without({ ...request, ...parameters }, [
     ...notForModels,
-    ...ofStreams,
+    ...streamMembers,
   ]);
   const hasTools = tools !== undefined && !(Array.isArray(tools) && tools.length === 0);
   const body = {
     ...rest,
-    messages: await filledIn(messages, templates, 'messages'),
-    // An empty list is refused by most endpoints.
-    ...(hasTools && { tools: await filledIn(tools, templates, 'tools') }),
+    messages: await fillValue(messages, templates, 'messages'),
+    // Most endpoints refuse an empty list.
+    ...(hasTools && { tools: await fillValue(tools, templates, 'tools') }),
     stream: false,
   };
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(experiment.headers)) {
-    const filled = await filledText(value, templates, `headers/${name}`);
+    const filled = await fillText(value, templates, `headers/${name}`);
     if (!isHeaderValue(filled))
       throw new TemplateError(`headers/${name}: must be printable ASCII once it is filled in`);
     headers[name.toLowerCase()] = filled;
@@ -49,16 +49,17 @@ export async function filledRequest(
 const without = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 
-async function filledIn(value: unknown, templates: Templates, place: string): Promise<unknown> {
-  if (typeof value === 'string') return filledText(value, templates, place);
+/** Fills all texts in a JSON value. */
+async function fillValue(value: unknown, templates: Templates, place: string): Promise<unknown> {
+  if (typeof value === 'string') return fillText(value, templates, place);
   if (typeof value !== 'object' || value === null) return value;
   const members: [string, unknown][] = [];
   for (const [name, member] of Object.entries(value))
-    members.push([name, await filledIn(member, templates, `${place}/${name}`)]);
+    members.push([name, await fillValue(member, templates, `${place}/${name}`)]);
   return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members);
 }
 
-async function filledText(text: string, templates: Templates, place: string): Promise<string> {
+async function fillText(text: string, templates: Templates, place: string): Promise<string> {
   try {
     return await templates.fill(text);
   } catch (error) {
@@ -66,65 +67,67 @@ async function filledText(text: string, templates: Templates, place: string): Pr
   }
 }
 
-/** A token of Mustache's parser: a section has the tokens within it. */
+/** A token of Mustache's parser. `inner` are the tokens of a section. */
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
 
 /** Parsing takes the event loop about a millisecond for each KiB. */
 const maxTemplateLength = 32_768;
-/** Sections within sections multiply: characters of all templates of a request together. */
+/** Max characters of all filled templates of a request, because nested sections multiply. */
 const maxFilled = 1_000_000;
-/** Characters that a token counts as, for the time that it takes. */
-const ofToken = 32;
-const deepest = 32;
+/** Characters that each token counts as, for its time. */
+const tokenCost = 32;
+/** Max depth of nested sections. */
+const maxDepth = 32;
+/** Max parts of a dotted name. */
 const maxParts = 32;
 
-/** A template cannot be read, or its text would be too long. */
+/** A template is invalid, or its text would be too long. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
 /**
- * Fills `{{variables}}` into texts. Mustache's parser reads them; its renderer would call functions that it finds, knows
- * no bound, and escapes for HTML, which prompts are not.
+ * Fills `{{variables}}` into texts. Uses only Mustache's parser: its renderer calls functions in variables, has no limits,
+ * and escapes for HTML.
  */
 export class Templates {
-  private left = maxFilled;
+  private remaining = maxFilled;
   private readonly paths = new Map<string, readonly string[]>();
 
   /** @param variables JSON */
   constructor(private readonly variables: Readonly<Record<string, unknown>>) {}
 
-  /** @throws TemplateError */
+  /** Fills a template. @throws TemplateError */
   async fill(template: string): Promise<string> {
     if (!template.includes('{{')) return template;
     if (template.length > maxTemplateLength)
       throw new TemplateError(
-        `a text with variables may have ${maxTemplateLength} characters: put what is long into a variable`,
+        `a text with variables may have ${maxTemplateLength} characters: put long parts into a variable`,
       );
-    // Other requests are served between one template and the next.
+    // Yields to other requests between templates.
     await setImmediate();
-    return this.textOf(await parsed(template), [this.variables]);
+    return this.textOf(await parse(template), [this.variables]);
   }
 
   private textOf(tokens: readonly Token[], scopes: readonly unknown[]): string {
-    // A section that holds nothing takes its time as well.
-    this.spend(ofToken);
+    // An empty section takes time as well.
+    this.spend(tokenCost);
     return tokens
       .map((token) => {
-        const text = this.filled(token, scopes);
-        this.spend(ofToken + text.length);
+        const text = this.fillToken(token, scopes);
+        this.spend(tokenCost + text.length);
         return text;
       })
       .join('');
   }
 
   private spend(characters: number): void {
-    this.left -= characters;
-    if (this.left < 0)
-      throw new TemplateError(`the variables make too much of it: ${maxFilled} characters are the most`);
+    this.remaining -= characters;
+    if (this.remaining < 0)
+      throw new TemplateError(`the filled request is over ${maxFilled} characters: shorten its variables`);
   }
 
-  private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
+  private fillToken([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
     if (kind === 'text') return text;
     if (kind === '>') throw new TemplateError(`there are no partials: {{>${text}}}`);
     const value = valueOf(this.pathOf(text), scopes);
@@ -133,7 +136,7 @@ export class Templates {
     return asText(value);
   }
 
-  /** Split once, however often a section repeats it. */
+  /** The parts of a dotted name. Cached, because sections repeat names. */
   private pathOf(text: string): readonly string[] {
     const path = this.paths.get(text) ?? (text === '.' ? [] : text.split('.'));
     if (path.length > maxParts) throw new TemplateError(`a name may have ${maxParts} parts`);
@@ -142,7 +145,7 @@ export class Templates {
     return path;
   }
 
-  /** A list's section is filled for each member, any other value's once; nothing's not at all. */
+  /** Fills a section for each member of a list, or once for another value that is not empty. */
   private section(value: unknown, inner: readonly Token[], scopes: readonly unknown[]): string {
     if (isNothing(value)) return '';
     const members = Array.isArray(value) ? (value as unknown[]) : [value];
@@ -150,24 +153,24 @@ export class Templates {
   }
 }
 
-async function parsed(template: string): Promise<readonly Token[]> {
+async function parse(template: string): Promise<readonly Token[]> {
   const { default: mustache } = await import('mustache');
   let tokens: readonly Token[];
   try {
-    // A writer of its own: what the shared one has parsed, it keeps for ever.
+    // Not the shared writer, which caches all templates for ever.
     tokens = new mustache.Writer().parse(template) as readonly Token[];
   } catch (error) {
     throw new TemplateError(messageOf(error));
   }
-  // A section is a list of tokens within a token.
-  if (isDeeperThan(tokens, 2 * (deepest + 1)))
-    throw new TemplateError(`sections may stand ${deepest} deep in each other`);
+  // Each section adds two levels: a list of tokens within a token.
+  if (isDeeperThan(tokens, 2 * (maxDepth + 1)))
+    throw new TemplateError(`sections may be nested ${maxDepth} deep`);
   return tokens;
 }
 
 const isNothing = (value: unknown): boolean => !value || (Array.isArray(value) && value.length === 0);
 
-/** The innermost scope that has the first name decides; of objects and lists their own members count alone. */
+/** Looks a name up in the innermost scope that has its first part. Only own members of objects and lists count. */
 function valueOf(path: readonly string[], scopes: readonly unknown[]): unknown {
   const [first] = path;
   if (first === undefined) return scopes[0];

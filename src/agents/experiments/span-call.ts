@@ -21,20 +21,20 @@ export function resultOf(span: SpanView): CallResult {
 /** Attributes with a whole request, as vLLora and OpenInference name them. */
 const wholeRequests = ['request', 'input.value'];
 
-/** @returns the chat request of a span in OpenAI's format; undefined if it has none or it was truncated */
+/** The chat request of a span in OpenAI's format; undefined if it has none or it was truncated. */
 export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
   const attributes = storedLookup(attribute);
-  const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
+  const defaults = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
   for (const name of wholeRequests) {
     const whole = fromJson(attributes.get(name));
-    if (isRequest(whole)) return { ...asked, ...whole };
+    if (isRequest(whole)) return { ...defaults, ...whole };
   }
   const messages = fromJson(attributes.find("a model's messages"));
   // A truncated list is not valid JSON.
   if (!Array.isArray(messages) || messages.length === 0) return undefined;
   const chat = messages.flatMap((message) => chatMessages(unwrapped(message)));
   if (!chat.every(isMessage)) return undefined;
-  return { ...asked, ...parametersIn(attributes), messages: chat, ...toolsIn(attributes) };
+  return { ...defaults, ...parametersIn(attributes), messages: chat, ...toolsIn(attributes) };
 }
 
 const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
@@ -52,20 +52,20 @@ const parameters = {
 
 function parametersIn(attributes: AttributeLookup): Json {
   const invocation = fromJson(attributes.get('llm.invocation_parameters'));
-  const named = Object.entries(parameters).map(
+  const members = Object.entries(parameters).map(
     ([name, attribute]) => [name, attributes.get(attribute)] as const,
   );
   return {
     ...(typeof invocation === 'object' && invocation),
-    ...Object.fromEntries(named.filter(([, value]) => typeof value === 'number')),
+    ...Object.fromEntries(members.filter(([, value]) => typeof value === 'number')),
   };
 }
 
-/** The tools that a model was offered, in OpenAI's format; an attribute may have each as text. */
+/** The tools of the request in OpenAI's format. An attribute may contain each tool as text. */
 function toolsIn(attributes: AttributeLookup): Json {
   const list = fromJson(attributes.find("a model's tools"));
-  const tools = (Array.isArray(list) ? list : []).map((written) => {
-    const tool = fromJson(memberOf(memberOf(written, 'tool'), 'json_schema') ?? written);
+  const tools = (Array.isArray(list) ? list : []).map((entry) => {
+    const tool = fromJson(memberOf(memberOf(entry, 'tool'), 'json_schema') ?? entry);
     const inner = memberOf(tool, 'function');
     const schema = ['parameters', 'inputSchema', 'input_schema'].map((name) => memberOf(tool, name));
     return {

@@ -2,28 +2,31 @@ import { setImmediate } from 'node:timers/promises';
 import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
 
 export const maxAnswerBytes = 8_388_608;
-/** A line without an end is searched from its beginning with each piece of it. */
+/** Bounded, because the parser searches an unfinished line from its beginning again with each chunk. */
 const maxLineBytes = 1_048_576;
-/** A part has two lines, and a model is asked for 16,384 tokens at most. */
+/** More than enough: a chunk of an answer has two lines, and an answer has at most 16,384 tokens. */
 const maxLines = 40_000;
-/** Text and arguments of one answer together, and its calls. */
-const [maxChars, maxCalls] = [262_144, 128];
-/** Bytes between two turns of the event loop: each part in them costs its reader some 60 µs. */
+/** Max characters of text and arguments of an answer together. */
+const maxChars = 262_144;
+const maxCalls = 128;
+/** Bytes per turn of the event loop. Each chunk of the answer in them takes some 60 µs. */
 const bytesAtOnce = 16_384;
 
-/** Counts what a model says. */
+/** Counts the characters and calls of a model's answer. */
 export class AnswerSize {
   chars = 0;
   private calls = 0;
 
-  /** @throws UpstreamFailure once it is too much */
+  /** @throws UpstreamFailure if the answer exceeds a limit */
   add(text: string, calls = 0): void {
-    check((this.calls += calls), maxCalls, 'calls');
-    check((this.chars += text.length), maxChars, 'characters of text and arguments');
+    this.calls += calls;
+    this.chars += text.length;
+    check(this.calls, maxCalls, 'calls');
+    check(this.chars, maxChars, 'characters of text and arguments');
   }
 }
 
-/** The same bytes, without holding up the event loop. @throws UpstreamFailure once they are too many */
+/** Passes bytes on without blocking the event loop. @throws UpstreamFailure if they exceed a limit */
 export async function* boundedAnswer(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let [size, line, lines] = [0, 0, 0];
   for await (const bytes of stream) {
@@ -43,7 +46,7 @@ export async function* boundedAnswer(stream: AsyncIterable<Uint8Array>): AsyncGe
   }
 }
 
-function check(size: number, most: number, of: string): void {
-  if (size <= most) return;
-  throw new UpstreamFailure('answer_too_large', `the model's answer is longer than ${most} ${of}`);
+function check(size: number, max: number, unit: string): void {
+  if (size <= max) return;
+  throw new UpstreamFailure('answer_too_large', `the model's answer is longer than ${max} ${unit}`);
 }

@@ -17,7 +17,7 @@ import { AnswerSize, boundedAnswer, maxAnswerBytes } from './answer-limits.js';
 
 /** The error for callers if no language model is configured. */
 export const noLlm =
-  'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY where the endpoint wants a key)';
+  'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY if the endpoint needs a key)';
 
 /** The configured language model; `endpoint` is undefined without one. */
 @Injectable()
@@ -53,6 +53,7 @@ export interface Completion {
   readonly traceId: string | undefined;
 }
 
+/** Options of a request to the model. */
 export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -60,7 +61,7 @@ export interface ChatOptions {
   readonly onUsage?: (usage: JsonObject) => void;
 }
 
-/** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
+/** Requests are retried until the deadline, because callers would lose the whole analysis. */
 const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
 const attemptTimeoutMs = 60_000;
 /** Max connections. Each turn of the assistant holds one while the model answers. */
@@ -68,7 +69,7 @@ const connections = 32;
 /** Min length of a key that is redacted; a shorter one is a placeholder that may occur in any text. */
 const minKeyLength = 8;
 
-/** Any OpenAI-compatible `/chat/completions`. */
+/** A client of an OpenAI-compatible `/chat/completions`. */
 export class LlmEndpoint {
   private readonly url: URL;
   private readonly http: HttpClient;
@@ -124,7 +125,7 @@ export class LlmEndpoint {
   }
 
   private post(body: string, { headers, signal }: ChatOptions): HttpRequest {
-    const path = this.url.pathname + this.url.search;
+    const path = `${this.url.pathname}${this.url.search}`;
     return { method: 'POST', path, headers: { ...headers, ...keyHeader(this.address) }, body, signal };
   }
 

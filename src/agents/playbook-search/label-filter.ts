@@ -4,27 +4,27 @@ const anything = '*';
 const prefix = 'kubernaut.io/';
 
 /**
- * The labels of a caller's situation, in the form in which labels are compared: short key to values, lower case. Who
- * spells a key in two ways and gives it two values demands both.
+ * The labels of a caller's situation, normalised for comparison: short key to values, in lower case. A key has several
+ * values if the caller spelled it in several ways; all of them must match.
  */
 export type AskedLabels = ReadonlyMap<string, readonly string[]>;
 
-/** A label of a playbook that keeps it from being shown. */
+/** A label because of which a playbook is not shown. */
 interface LabelClash {
   /** Short key. */
   readonly label: string;
   readonly asked: string;
-  /** The values that the playbook is for, as its author wrote them. */
+  /** The playbook's values of the label, as its author wrote them. */
   readonly allowed: readonly string[];
 }
 
-/** Label keys come short (`environment`) or with kubernaut's prefix; case does not matter. */
+/** The key in lower case without kubernaut's prefix, such as `environment`. */
 export function shortKey(key: string): string {
   const lower = key.trim().toLowerCase();
   return lower.startsWith(prefix) ? lower.slice(prefix.length) : lower;
 }
 
-/** A caller's labels in the form in which they are compared. */
+/** Normalises a caller's labels for comparison. */
 export function normalisedLabels(labels: Readonly<Record<string, string>>): AskedLabels {
   const asked = new Map<string, string[]>();
   for (const [key, value] of Object.entries(labels)) {
@@ -36,13 +36,13 @@ export function normalisedLabels(labels: Readonly<Record<string, string>>): Aske
 }
 
 /**
- * The hard filter before ranking: each label of the caller's situation must be among the playbook's
- * values of that key. A playbook without the key is not bound by it; `*` on either side matches all.
+ * Filters before the ranking: each label of the caller's situation must be among the playbook's values of that key. A
+ * playbook without the key matches; `*` on either side matches all.
  */
 export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean =>
   clashOf(labels, asked) === undefined;
 
-/** @returns the first label of the playbook that the caller's situation breaks; undefined: the playbook may be shown */
+/** The first label of a playbook that contradicts the caller's situation; undefined: the playbook may be shown. */
 export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash | undefined {
   if (asked.size === 0) return undefined;
   for (const [key, value] of Object.entries(labels)) {

@@ -17,7 +17,7 @@ import {
 } from '../../web/contract/call-events.js';
 import { withoutContext } from './playbook-source.js';
 
-/** Names that HolmesGPT's dashboards know. */
+/** Metric names of HolmesGPT's dashboards. */
 const callsTotal = 'holmesgpt_playbook_tool_call_total';
 const errorsTotal = 'holmesgpt_playbook_tool_call_errors_total';
 const durations = 'holmesgpt_playbook_tool_call_duration_seconds';
@@ -65,16 +65,16 @@ export class PlaybookCalls implements OnModuleInit {
       this.cacheHitRate.set(sample.cacheHitRate);
     });
     for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
-    // The share of investigations that ask for playbooks needs all investigations.
-    this.calls.subscribe('cached', this.called);
-    this.calls.subscribe('executed', this.called);
+    // All tools, because `callRate` is a share of all investigations.
+    this.calls.subscribe('cached', this.onCall);
+    this.calls.subscribe('executed', this.onCall);
   }
 
-  private readonly called = (event: CachedCall | ExecutedCall): void => {
+  private readonly onCall = (event: CachedCall | ExecutedCall): void => {
     const { investigationId } = event.context;
     const isTest = event.kind === 'executed' && event.test;
     if (investigationId !== undefined && !isTest)
-      this.usage.called(investigationId, playbookTools.includes(event.tool));
+      this.usage.addInvestigation(investigationId, playbookTools.includes(event.tool));
   };
 
   private ended(event: CallEvent): void {
@@ -89,14 +89,14 @@ export class PlaybookCalls implements OnModuleInit {
       }));
     } else if (event.kind === 'cached') {
       const { executionId, result, status } = event.outcome;
-      this.usage.asked();
-      this.usage.hit();
+      this.usage.addCall();
+      this.usage.addHit();
       this.total.inc({ status: 'success' });
       this.log(event, () => ({ executionId, result_size: bytesOf(result), status }));
     } else if (!event.test) {
       const { status, executionTimeMs, errorType, executionId, outputSize: result_size = 0 } = event;
       const duration_seconds = executionTimeMs / 1_000;
-      this.usage.asked();
+      this.usage.addCall();
       this.total.inc({ status });
       this.durations.observe(duration_seconds);
       if (errorType !== undefined) this.errors.inc({ type: errorType });
@@ -106,7 +106,9 @@ export class PlaybookCalls implements OnModuleInit {
   }
 
   /**
-   * Logs sizes and hashes, never contents, by names that HolmesGPT's operators know. Answers from memory are frequent and cost microseconds, so they are logged on `debug` alone. */
+   * Logs sizes and hashes, never contents, with the field names of HolmesGPT. Cached answers are frequent and cost
+   * microseconds, so they are logged at `debug` only.
+   */
   private log(event: CallEvent, end: () => CallEnd): void {
     const cached = event.kind === 'cached';
     if (!this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info')) return;
@@ -124,8 +126,8 @@ export class PlaybookCalls implements OnModuleInit {
       ...rest,
       cached,
     };
-    const level = cached ? 'debug' : entry.status === 'success' ? 'info' : 'warn';
-    this.logger[level](entry, 'playbook tool call');
+    const executedLevel = entry.status === 'success' ? 'info' : 'warn';
+    this.logger[cached ? 'debug' : executedLevel](entry, 'playbook tool call');
   }
 }
 
@@ -135,30 +137,31 @@ const windowMs = 3_600_000;
 export interface PlaybookUsageSample {
   /** Share of the investigations with a call of any tool that called a playbook tool. */
   readonly callRate: number;
-  /** Share of the calls of playbook tools that were answered from memory. */
+  /** Share of the calls of playbook tools that were answered from the cache. */
   readonly cacheHitRate: number;
 }
 
 interface Investigation {
-  /** When it last called a tool, and when a playbook tool; milliseconds since the epoch. */
+  /** Time of its last call of any tool, in milliseconds since the epoch. */
   calledAt: number;
+  /** Time of its last call of a playbook tool. */
   askedAt: number;
 }
 
-/** The use of playbook tools in the last hour, and how often memory answered. */
+/** Statistics of playbook tools in the last hour. */
 export class PlaybookUsage {
   private readonly investigations = new Map<string, Investigation>();
   private readonly calls = new SampleRing(windowMs);
   private readonly hits = new SampleRing(windowMs);
 
   constructor(
-    /** Investigations looked at; beyond them the oldest are forgotten. */
+    /** Max remembered investigations; then the oldest is forgotten. */
     private readonly maxTracked: number,
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** @param asked a playbook tool was called */
-  called(investigationId: string, asked: boolean): void {
+  /** Notes a call by an investigation. @param asked whether it was of a playbook tool */
+  addInvestigation(investigationId: string, asked: boolean): void {
     const now = this.clock.now();
     const known = this.investigations.get(investigationId);
     if (known) {
@@ -170,13 +173,13 @@ export class PlaybookUsage {
     this.investigations.set(investigationId, { calledAt: now, askedAt: asked ? now : -Infinity });
   }
 
-  /** A playbook tool was called. */
-  asked(): void {
+  /** Counts a call of a playbook tool. */
+  addCall(): void {
     this.calls.add(this.clock.now(), false);
   }
 
-  /** Memory answered instead of a search. */
-  hit(): void {
+  /** Counts a call that was answered from the cache. */
+  addHit(): void {
     this.hits.add(this.clock.now(), false);
   }
 
@@ -200,7 +203,7 @@ export class PlaybookUsage {
   }
 }
 
-/** A hit may fall into a slice of the window that its call has left. */
+/** At most 1: a call may have left the window before its hit has. */
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
 
 export const playbookMetrics = [

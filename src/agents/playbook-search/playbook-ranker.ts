@@ -1,14 +1,14 @@
 import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
 
-/** One search of a ranking. The label filter has been applied already: its candidates are all that may be shown. */
+/** One search of a ranking. The label filter was applied already. */
 export interface RankRequest {
   readonly query: string;
   /**
-   * Lowest confidence that will be shown, 0 to 1, compared with `shownConfidence`. A ranker may leave out what lies
-   * below it; with `explain` it leaves out nothing that it has scored.
+   * Lowest confidence that will be shown, 0 to 1, compared with `shownConfidence`. A ranker may omit playbooks below it,
+   * but with `explain` it returns all that it has scored.
    */
   readonly threshold: number;
-  /** Playbooks that will be shown at most; a ranker may leave out the rest, but not with `explain`. */
+  /** Max playbooks that will be shown. A ranker may omit the rest, but not with `explain`. */
   readonly limit: number;
   /** Whether each ranked playbook explains its confidence. */
   readonly explain?: boolean;
@@ -16,11 +16,11 @@ export interface RankRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The origin of a confidence, for authors of playbooks; an LLM never reads it. */
+/** The origin of a confidence, for authors of playbooks. It is not sent to an LLM. */
 export interface RankExplanation {
-  /** Confidence by shared words, 0 to 1; null: not asked. */
+  /** Confidence by shared words, 0 to 1; null: not computed. */
   readonly lexical: number | null;
-  /** Raw cosine of the embeddings, -1 to 1; null: the ranker has none, or none of this playbook. */
+  /** Raw cosine of the embeddings, -1 to 1; null: there is no embedding. */
   readonly cosine: number | null;
   /** Terms of the query that the playbook contains, as they are compared (stemmed), in the query's order. */
   readonly matchedTerms: readonly string[];
@@ -52,7 +52,7 @@ export interface PlaybookRanking {
  * that embeds texts can take its time while the ranking before it still serves.
  */
 export interface PlaybookRanker {
-  /** Another one whenever an equal search of an equal catalogue may rank otherwise; absent: that never happens. */
+  /** Changes whenever an equal search of an equal catalogue may rank differently; absent: that never happens. */
   readonly revision?: string;
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }

@@ -37,7 +37,7 @@ export class PlaybookSearchModule {
   }
 
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
-    const found: Provider[] = dataStorage
+    const sourceProviders: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)
       : [{ provide: PLAYBOOK_SOURCE, useExisting: PlaybookIndex }];
     return {
@@ -62,7 +62,7 @@ export class PlaybookSearchModule {
         ...embeddingMetrics,
         LexicalRanker,
         BlendedRanker,
-        ...found,
+        ...sourceProviders,
       ],
     };
   }

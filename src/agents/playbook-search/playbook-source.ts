@@ -8,31 +8,31 @@ export interface PlaybookSearch {
   readonly query: string;
   /** Lowest confidence shown, 0 to 1. */
   readonly similarityThreshold: number;
-  /** Playbooks shown at most. */
+  /** Max playbooks in the answer. */
   readonly limit: number;
-  /** Labels of the caller's situation: they come from the call's context, and filter before anything is ranked. */
+  /** Labels of the caller's situation, from the call's context. They filter before the ranking. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The answer of a source, and for how long it stands. */
+/** The answer of a source, and its lifetime. */
 export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
-  /** Time for which it may answer equal searches, in milliseconds; 0: none; absent: as long as the revision stays. */
+  /** Milliseconds for which it may answer equal searches; absent: until the revision changes. */
   readonly ttlMs?: number;
-  /** Whether the source failed and this is its earlier answer. */
+  /** Whether the source failed and this is an earlier answer. */
   readonly stale?: boolean;
 }
 
 /** A source of playbooks: the built-in catalogue, or a Data Storage service (DATA_STORAGE_URL). */
 export interface PlaybookSource {
   readonly kind: 'catalogue' | 'data_storage';
-  /** The longest that a search takes, in milliseconds. */
+  /** Max duration of a search in milliseconds. */
   readonly maxMs: number;
-  /** Another one whenever an equal search may find something else. Read for every call: it must cost nothing. */
+  /** Changes whenever an equal search may have another result. It must be cheap, because every call reads it. */
   readonly revision: string;
   /**
-   * @param signal aborts when nobody waits for the answer any more; the search then ends at once
-   * @throws the signal's reason, or another error when the source cannot be read now; its message is for the operator
+   * @param signal aborts when nobody waits for the answer any more
+   * @throws the signal's reason, or an error with a message for the operator if the source is not available
    */
   search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
 }

@@ -12,7 +12,7 @@ interface Input {
   readonly limit: number;
 }
 
-/** Agreed with the platforms that call the tool, letter by letter. */
+/** The schema that platforms rely on; must not change in any character. */
 const published = {
   type: 'object',
   properties: {
@@ -46,8 +46,8 @@ const input: JsonSchema = {
 };
 
 /**
- * Lets an LLM search for playbooks during an investigation. Labels come from the call's context, never
- * from the LLM; an empty answer is an answer. When search fails the LLM reads the fallback and goes on.
+ * The tool with which an LLM searches for playbooks. Labels come from the call's context, never from the LLM. If the
+ * search fails, the LLM gets the fallback.
  */
 export function getPlaybooks(
   source: PlaybookSource,
@@ -71,12 +71,12 @@ export function getPlaybooks(
     timeoutMs: source.maxMs,
     cacheTtlMs,
     upstream: 'Playbook search',
-    // Its answers are about errors.
+    // Its answers describe errors.
     semanticErrors: 'off',
     fallback: withoutContext,
-    // Another state of the catalogue may answer otherwise.
+    // Answers depend on the catalogue's revision.
     cacheKey: (asked) => [source.revision, asked],
-    // A cached answer is shown like any other.
+    // Cached answers are also shown to the investigation.
     onReuse: (answer, context) => remember(answer as PlaybookAnswer, context),
     run: async ({ query, similarity_threshold: similarityThreshold, limit }, { context, signal, notes }) => {
       const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };
@@ -85,15 +85,15 @@ export function getPlaybooks(
         'toolkeeper.playbooks.limit': limit,
         'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
       };
-      const found = await tracer.span('playbooks.search', attributes, async (span) => {
-        const searched = await source.search(search, signal);
-        span.set({ 'toolkeeper.playbooks.found': searched.answer.total_results });
-        if (searched.stale) span.set({ 'toolkeeper.playbooks.stale': true });
-        return searched;
+      const result = await tracer.span('playbooks.search', attributes, async (span) => {
+        const { answer, ...others } = await source.search(search, signal);
+        span.set({ 'toolkeeper.playbooks.found': answer.total_results });
+        if (others.stale) span.set({ 'toolkeeper.playbooks.stale': true });
+        return { answer, ...others };
       });
-      noteAge(notes, found);
-      remember(found.answer, context);
-      return found.answer;
+      noteAge(notes, result);
+      remember(result.answer, context);
+      return result.answer;
     },
   });
 }
@@ -104,7 +104,7 @@ interface ContextInput {
   readonly context_types?: readonly string[];
 }
 
-/** Tells what happened at earlier incidents of an alert. Offered only if a Data Storage service is configured. */
+/** The tool that returns earlier incidents of an alert. Offered only if a Data Storage service is configured. */
 export const getContext = (
   client: Pick<DataStorageClient, 'enrichContext' | 'maxMs'>,
   cacheTtlMs: number,
@@ -145,14 +145,14 @@ export const getContext = (
     timeoutMs: client.maxMs,
     cacheTtlMs,
     upstream: 'Historical context',
-    // Its answers are about errors.
+    // Its answers describe errors.
     semanticErrors: 'off',
     fallback: withoutContext,
     cacheKey: requestOf,
     run: async (asked, { signal, notes }) => {
-      const found = await client.enrichContext(requestOf(asked), signal);
-      noteAge(notes, found);
-      return found.answer;
+      const result = await client.enrichContext(requestOf(asked), signal);
+      noteAge(notes, result);
+      return result.answer;
     },
   });
 
@@ -163,6 +163,6 @@ const requestOf = ({
 }: ContextInput): ContextRequest => ({
   alertFingerprint: alert_fingerprint,
   similarityThreshold: similarity_threshold,
-  // Equal sets ask the same.
+  // Sorted, so that equal sets are equal requests.
   ...(context_types && { contextTypes: [...new Set(context_types)].sort() }),
 });

@@ -15,32 +15,32 @@ describe('PlaybookUsage', () => {
 
   it('tells the share of investigations that asked, however often they did', () => {
     const { usage } = setUp();
-    for (const id of ['a', 'b', 'c', 'd']) usage.called(id, false);
-    for (let n = 0; n < 5; n++) usage.called('a', true);
-    usage.called('e', true);
+    for (const id of ['a', 'b', 'c', 'd']) usage.addInvestigation(id, false);
+    for (let n = 0; n < 5; n++) usage.addInvestigation('a', true);
+    usage.addInvestigation('e', true);
     expect(usage.sample().callRate).toBe(2 / 5);
   });
 
   it('forgets what is over an hour old', () => {
     const { usage, clock } = setUp();
-    usage.called('asked', true);
-    usage.called('other', false);
-    usage.asked();
-    usage.hit();
+    usage.addInvestigation('asked', true);
+    usage.addInvestigation('other', false);
+    usage.addCall();
+    usage.addHit();
     clock.time += hour - 1;
-    usage.called('asked', false);
+    usage.addInvestigation('asked', false);
     expect(usage.sample().callRate).toBe(1 / 2);
     clock.time += 2;
     // It still investigates, but when it asked for playbooks is too long ago.
     expect(usage.sample()).toEqual({ callRate: 0, cacheHitRate: 0 });
-    usage.called('late', true);
+    usage.addInvestigation('late', true);
     expect(usage.sample().callRate).toBe(1 / 2);
   });
 
   it('tells the share of calls that memory answered', () => {
     const { usage } = setUp();
-    for (let n = 0; n < 4; n++) usage.asked();
-    usage.hit();
+    for (let n = 0; n < 4; n++) usage.addCall();
+    usage.addHit();
     expect(usage.sample().cacheHitRate).toBe(0.25);
   });
 
@@ -56,9 +56,9 @@ describe('PlaybookUsage', () => {
         const { usage, clock } = setUp(10);
         for (const { id, asked, hit, wait } of steps) {
           clock.time += wait;
-          usage.called(`inv-${id}`, asked);
-          if (asked) usage.asked();
-          if (asked && hit) usage.hit();
+          usage.addInvestigation(`inv-${id}`, asked);
+          if (asked) usage.addCall();
+          if (asked && hit) usage.addHit();
           for (const share of Object.values(usage.sample())) {
             expect(share).toBeGreaterThanOrEqual(0);
             expect(share).toBeLessThanOrEqual(1);

@@ -11,8 +11,8 @@ import {
 } from '../../web/rest/dto.js';
 
 /**
- * A new version of a playbook as its author writes it, also in files of the sample catalogue. Field names are those of
- * kubernaut's catalogue.
+ * A new version of a playbook, in requests and in files of the sample catalogue. Field names are those of kubernaut's
+ * catalogue.
  */
 export class CreatePlaybookBody {
   @PlaybookId({ example: 'api-latency-shed-load', maxLength: 128 }) readonly playbook_id!: string;
@@ -42,7 +42,7 @@ export class CreatePlaybookBody {
   @Labels({
     required: false,
     nullable: true,
-    description: 'Short key to the value, or values, for which the playbook is meant; * means any',
+    description: 'Values for which the playbook is meant, by short key; * means any value',
     type: 'object',
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
     example: { environment: '*', priority: ['P1', 'P2'] },
@@ -52,7 +52,7 @@ export class CreatePlaybookBody {
     type: [String],
     required: false,
     nullable: true,
-    description: 'Words that an incident shows',
+    description: 'Words that occur in such incidents',
     example: ['HighRequestLatency'],
   })
   readonly signals?: readonly string[];
@@ -60,7 +60,7 @@ export class CreatePlaybookBody {
     type: [String],
     required: false,
     nullable: true,
-    description: 'Other words for the same',
+    description: 'Synonyms',
     example: ['slow api', 'overload'],
   })
   readonly aliases?: readonly string[];
@@ -71,13 +71,13 @@ export class CreatePlaybookBody {
   @OptionalText(4_000, {
     nullable: true,
     example: 'Rehearsed on 3 March.',
-    description: 'About this version',
+    description: 'Notes on this version',
   })
   readonly version_notes?: string;
   @OptionalText(4_000, {
     nullable: true,
     example: 'First version.',
-    description: 'What differs from the version before',
+    description: 'Changes since the version before',
   })
   readonly change_summary?: string;
   @OptionalNum({ nullable: true, minimum: 0, maximum: 1, example: 0.8 })
@@ -105,7 +105,7 @@ export class PlaybookDiffParams extends PlaybookIdParams {
   @Version({ example: '1.4.0' }) readonly to!: string;
 }
 
-/** The investigation whose showings are listed. */
+/** The investigation whose shown playbooks are listed. */
 export class ShownQuery {
   @Text(256, { example: 'inv-2026-0117' }) readonly investigationId!: string;
 }
@@ -113,7 +113,7 @@ export class ShownQuery {
 export class VersionQuery {
   @OptionalText(256, {
     example: 'inv-2026-0117',
-    description: 'Also answers whether this investigation was shown the version',
+    description: 'Also answer whether the version was shown to this investigation',
   })
   readonly investigationId?: string;
 }
@@ -137,7 +137,7 @@ export class EnablePlaybookBody {
 
 export class DeprecatePlaybookBody {
   @Text(200, { example: who }) readonly deprecated_by!: string;
-  @Text(2_000, { example: 'Use cluster-dns-cache instead', description: 'For those who still use it' })
+  @Text(2_000, { example: 'Use cluster-dns-cache instead', description: 'Advice for its users' })
   readonly deprecation_notice!: string;
 }
 
@@ -152,7 +152,7 @@ export class RecordOutcomeBody {
   @OptionalText(256, {
     nullable: true,
     example: 'remediation-7f3a',
-    description: 'Of your choice: with it an outcome that is reported again does not count again',
+    description: 'An id of your choice, with which a repeated report does not count again',
   })
   readonly execution_id?: string;
 }

@@ -22,8 +22,8 @@ import {
 import { jsonDifferences } from '../../base/common/json-differences.js';
 
 /**
- * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
- * The order of an object's keys is no difference; absent and undefined are the same.
+ * All differences of two JSON values, as deep as possible. List members are compared by position. The order of keys is
+ * ignored, and undefined counts as absent.
  */
 export const jsonDiff = (from: unknown, to: unknown): views.JsonChangeView[] =>
   jsonDifferences(from, to, (value) => (typeof value === 'object' && value !== null ? value : undefined)).map(
@@ -41,7 +41,7 @@ export interface ImportItem {
   readonly pointer: string;
 }
 
-/** Versioned playbooks: versions are immutable and only grow; what is not active is not found. */
+/** Versioned playbooks. Versions are immutable and increase; search finds active ones only. */
 @Injectable()
 export class PlaybookCatalogueService {
   private readonly logger = new Logger(PlaybookCatalogueService.name);
@@ -52,19 +52,19 @@ export class PlaybookCatalogueService {
 
   /**
    * Stores a new version, which becomes the latest.
-   * @param createdBy who stores it, where that is known
-   * @throws Problem `conflict` if the version exists, `invalid_request` when it is not greater than the latest
+   * @param createdBy the user who stores it, if known
+   * @throws Problem `conflict` if the version exists, `invalid_request` if it is not greater than the latest
    */
   async create(
     playbook: CreatePlaybookBody,
     createdBy: string | null = null,
   ): Promise<views.PlaybookCreatedView> {
     const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
-      const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
+      const duplicates = plan.unchanged.map(({ playbook_id: id, version }) => ({
         pointer: '/version',
         detail: `Playbook ${id} has a version ${version} already`,
       }));
-      refuse([...plan.taken, ...again], plan.notGreater);
+      refuse([...plan.taken, ...duplicates], plan.notGreater);
     });
     const [row] = created;
     if (!row) throw new Error('The version was not stored');
@@ -72,8 +72,8 @@ export class PlaybookCatalogueService {
   }
 
   /**
-   * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
-   * @throws Problem as `create` does, with an entry for each version that cannot be stored
+   * Stores several versions, all or none. Versions that exist with the same content are skipped.
+   * @throws Problem like `create`, with an entry for each version that cannot be stored
    */
   async import(
     items: readonly ImportItem[],
@@ -86,14 +86,14 @@ export class PlaybookCatalogueService {
     return { imported: created, unchanged };
   }
 
-  /** Latest versions by id. */
+  /** A page of latest versions, by id. */
   async list(limit: number, cursor: string | undefined): Promise<Page<views.ListedPlaybookView>> {
     const after = keyIn(cursor, (id) => (isPlaybookId(id) ? id : undefined));
     const rows = await this.repository.listLatest(after, limit + 1);
     return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
   }
 
-  /** @throws Problem `not_found` if the id has no version at all */
+  /** All versions of a playbook, newest first. @throws Problem `not_found` if there are none */
   async versions(id: string, includeDisabled: boolean): Promise<views.PlaybookVersionsView> {
     const rows = await this.repository.versions(id);
     if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
@@ -106,36 +106,36 @@ export class PlaybookCatalogueService {
     return { playbook_id: id, versions, total_versions: versions.length };
   }
 
-  /** @throws Problem `not_found` */
+  /** One version. @throws Problem `not_found` */
   async get({ id, version }: VersionKey): Promise<views.PlaybookRow> {
     const row = await this.repository.find(id, version);
     if (!row) throw missing({ id, version });
     return row;
   }
 
-  /** @throws Problem `not_found` */
+  /** Compares two versions. @throws Problem `not_found` */
   async diff(id: string, from: string, to: string): Promise<views.PlaybookDiffView> {
     const [before, after] = await Promise.all([
       this.get({ id, version: from }),
       this.get({ id, version: to }),
     ]);
-    return { playbook_id: id, from, to, changes: jsonDiff(authored(before), authored(after)) };
+    return { playbook_id: id, from, to, changes: jsonDiff(authoredFields(before), authoredFields(after)) };
   }
 
-  /** @throws Problem `not_found`, or `conflict` if the version's status does not allow it */
+  /** Changes a version's status. @throws Problem `not_found`, or `conflict` if the present status does not allow it */
   async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
     const row = await this.repository.setStatus(key, change, (status) => {
       if (status === undefined) throw missing(key);
       if (allows(change.transition, status)) return;
       const { to } = transitions[change.transition];
-      const named = `Version ${key.version} of playbook ${key.id}`;
-      throw new Problem('conflict', `${named} is ${status}: it cannot become ${to}`);
+      const version = `Version ${key.version} of playbook ${key.id}`;
+      throw new Problem('conflict', `${version} is ${status}: it cannot become ${to}`);
     });
     this.changed.emit();
     return row;
   }
 
-  /** @throws Problem `not_found`, or `conflict` if the execution was reported with the other outcome before */
+  /** Counts an outcome once. @throws Problem `not_found`, or `conflict` if the execution had the other outcome */
   async recordOutcome(key: VersionKey, outcome: Outcome): Promise<views.PlaybookOutcomeView> {
     const counted = await this.repository.addOutcome(key, outcome);
     if (counted) return { ...counted, counted: true };
@@ -144,8 +144,8 @@ export class PlaybookCatalogueService {
     const before =
       executionId === undefined ? undefined : await this.repository.findOutcome(key, executionId);
     if (before && before.success !== success) {
-      const said = before.success ? 'a success' : 'a failure';
-      throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);
+      const earlier = before.success ? 'a success' : 'a failure';
+      throw new Problem('conflict', `Execution ${executionId} was reported as ${earlier} before`);
     }
     const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
     const statistics = { total_executions, successful_executions, actual_success_rate };
@@ -173,10 +173,10 @@ export class PlaybookCatalogueService {
   }
 }
 
-/** Covers everything that the author wrote: a changed description is a change as well. */
+/** Hash of all of the author's fields, the description included. */
 const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
 
-/** @throws Problem with every entry; `conflict` where all that is wrong is that versions are taken */
+/** @throws Problem with all entries; `conflict` if the only fault is that versions exist */
 function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
   const errors = [...notGreater, ...taken];
   if (errors.length === 0) return;
@@ -187,8 +187,8 @@ function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProble
 const missing = ({ id, version }: VersionKey): Problem =>
   new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
 
-/** The part of a version that its author wrote and that a reader compares; what is empty is absent. */
-const authored = (row: views.PlaybookRow): Record<string, unknown> => ({
+/** The author's fields of a version, for comparisons. Empty ones are absent. */
+const authoredFields = (row: views.PlaybookRow): Record<string, unknown> => ({
   name: row.name,
   description: row.description,
   owner: row.owner ?? undefined,

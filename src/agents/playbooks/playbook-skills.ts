@@ -3,13 +3,13 @@ import { sha256 } from '../../base/common/canonical-json.js';
 import type { PlaybookRow } from './playbook-views.dto.js';
 import { PlaybooksRepository, type VersionKey } from './playbooks.repository.js';
 
-/** A playbook as a skill of one file. */
+/** A playbook as a skill with one file. */
 export interface PlaybookSkill {
   readonly uri: string;
-  /** The head of the file (Agent Skills). */
+  /** The frontmatter of the file (Agent Skills). */
   readonly frontmatter: { readonly name: string; readonly description: string; readonly metadata: object };
-  /** Of the file; its size in bytes. */
   readonly digest: string;
+  /** Bytes of the file. */
   readonly size: number;
   readonly key: VersionKey;
 }
@@ -27,7 +27,7 @@ export class PlaybookSkills {
   async all(): Promise<Skills> {
     const revision = await this.repository.revision();
     if (this.known?.revision !== revision)
-      this.known = { revision, skills: this.named(await this.repository.active()) };
+      this.known = { revision, skills: this.byUri(await this.repository.active()) };
     return this.known.skills;
   }
 
@@ -38,8 +38,8 @@ export class PlaybookSkills {
     return row && fileOf(row);
   }
 
-  /** Two playbooks of one name would be one skill: the first is it. */
-  private named(rows: readonly PlaybookRow[]): Skills {
+  /** The skills by URI. Of several playbooks with the same URI the first one is used. */
+  private byUri(rows: readonly PlaybookRow[]): Skills {
     const skills = new Map<string, PlaybookSkill>();
     for (const skill of rows.map(skillOf)) {
       const { uri, key } = skill;
@@ -51,12 +51,13 @@ export class PlaybookSkills {
   }
 }
 
-/** A name by the rules of Agent Skills: 64 small letters, digits and single hyphens. */
+/** A skill's name: at most 64 lower-case letters, digits and single hyphens. */
 const skillName = (id: string): string => {
   const words = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   return words.slice(0, 64).replace(/-$/, '');
 };
 
+/** A playbook as a skill. */
 export function skillOf(row: PlaybookRow): PlaybookSkill {
   const frontmatter = frontmatterOf(row);
   const text = fileOf(row);
@@ -68,31 +69,31 @@ export function skillOf(row: PlaybookRow): PlaybookSkill {
   };
 }
 
-/** What a playbook says beside its description and its procedure. */
+/** The sections of a playbook besides its description and procedure. */
 function sectionsOf({ when_to_use, when_not_to_use, signals }: PlaybookRow): [string, string][] {
-  const named = { 'Use when': when_to_use, 'Not when': when_not_to_use, Signals: signals.join(', ') };
-  return Object.entries(named).flatMap(([title, text]) => (text ? [[title, text]] : []));
+  const sections = { 'Use when': when_to_use, 'Not when': when_not_to_use, Signals: signals.join(', ') };
+  return Object.entries(sections).flatMap(([title, text]) => (text ? [[title, text]] : []));
 }
 
-/** The description is all that a model chooses by; Agent Skills have 1,024 characters for it. */
+/** The frontmatter. Models choose by the description alone, so it contains as much as fits into 1,024 characters. */
 function frontmatterOf(row: PlaybookRow): PlaybookSkill['frontmatter'] {
   const { playbook_id, version, name, description } = row;
   const parts = [[name, description], ...sectionsOf(row)].map((part) => part.join(': '));
-  const said = parts
+  const summary = parts
     .join(' ')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .slice(0, 1_024)
     .toWellFormed();
-  return { name: skillName(playbook_id), description: said, metadata: { playbook_id, version } };
+  return { name: skillName(playbook_id), description: summary, metadata: { playbook_id, version } };
 }
 
-/** The members of the frontmatter are JSON, which is YAML, too. */
+/** The file of a skill. Members of the frontmatter are written as JSON, which is also YAML. */
 function fileOf(row: PlaybookRow): string {
   const { name, description, content } = row;
   const head = Object.entries(frontmatterOf(row)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   const procedure = typeof content === 'string' ? content.trimEnd() : JSON.stringify(content, null, 2);
   const ticks = (procedure.match(/`+/g) ?? []).map(({ length }) => length);
-  // A fence that the text itself does not end.
+  // Longer than all fences in the text.
   const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
   const sections = [...sectionsOf(row), ['Procedure', `${fence}\n${procedure}\n${fence}`]];
   const body = sections.map(([title, text]) => `## ${title}\n\n${text}\n`).join('\n');

@@ -49,10 +49,10 @@ export class PlaybookVersionsController {
   @Get(':id/versions/:version')
   @Scopes('tools:call')
   @ApiOperation({
-    summary: 'Show one version with its procedure and what became of it',
+    summary: 'Show one version with its procedure and status history',
     description:
-      'With `investigationId` it also says whether that investigation was shown this version, and when: a platform ' +
-      'can refuse a selection that was not.',
+      'With `investigationId` also whether and when this version was shown to that investigation, so that a platform ' +
+      'can refuse the selection of others.',
   })
   @ApiOkResponse({ type: views.PlaybookView })
   async getPlaybookVersion(
@@ -71,7 +71,7 @@ export class PlaybookVersionsController {
   @Scopes('tools:call')
   @ApiOperation({
     summary: 'Compare two versions of a playbook',
-    description: 'Every place where what their authors wrote differs. Lists are compared by position.',
+    description: "All differences of the authors' fields. Lists are compared by position.",
   })
   @ApiOkResponse({ type: views.PlaybookDiffView })
   diffPlaybookVersions(@Param() { id, from, to }: bodies.PlaybookDiffParams): Promise<object> {
@@ -82,10 +82,10 @@ export class PlaybookVersionsController {
   @HttpCode(200)
   @Scopes('tools:call')
   @ApiOperation({
-    summary: 'Record what came of using a version',
+    summary: 'Record the outcome of using a version',
     description:
-      'Counts it in the success statistics, at once and for good. With an `execution_id` it counts once, however ' +
-      'often it is reported; 409 when it was reported with the other outcome before.',
+      'Adds it to the success statistics at once and for good. With an `execution_id` it counts once, even if it is ' +
+      'reported again; 409 if it was reported with the other outcome before.',
   })
   @ApiOkResponse({ type: views.PlaybookOutcomeView })
   @ApiProblems('conflict')
@@ -97,8 +97,8 @@ export class PlaybookVersionsController {
   }
 
   @Transition('disable', views.PlaybookStatusView, {
-    summary: 'Take an active version out of search, saying who and why',
-    description: 'No older version takes its place. It can be enabled again.',
+    summary: 'Remove an active version from search',
+    description: 'No older version replaces it. It can be enabled again.',
   })
   async disablePlaybook(
     @Param() key: bodies.PlaybookVersionParams,
@@ -108,7 +108,7 @@ export class PlaybookVersionsController {
   }
 
   @Transition('enable', views.PlaybookStatusView, {
-    summary: 'Bring a disabled version back into search',
+    summary: 'Return a disabled version to search',
     description: 'Clears `disabled_*`; the status history keeps them.',
   })
   async enablePlaybook(
@@ -119,7 +119,7 @@ export class PlaybookVersionsController {
   }
 
   @Transition('deprecate', views.PlaybookDeprecatedView, {
-    summary: 'Take an active version out of search for good, with a notice for those who use it',
+    summary: 'Remove an active version from search for good, with a notice for its users',
     description: 'It stays readable and can only be archived afterwards.',
   })
   async deprecatePlaybook(
@@ -133,7 +133,7 @@ export class PlaybookVersionsController {
 
   @Transition('archive', views.PlaybookArchivedView, {
     summary: 'Archive an active or deprecated version',
-    description: 'The end of a version: it stays readable, and no status follows.',
+    description: 'The last status of a version, which stays readable.',
   })
   async archivePlaybook(
     @Param() key: bodies.PlaybookVersionParams,

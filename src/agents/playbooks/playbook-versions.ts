@@ -3,7 +3,7 @@ import type { PlaybookStatus } from './playbook.types.js';
 import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
 import { compareVersions } from './playbook.validators.js';
 
-/** Changes of a version's status, and the statuses that allow them. Archived is the end. */
+/** Changes of a version's status, and the statuses that allow them. Nothing follows `archived`. */
 export const transitions = {
   disable: { from: ['active'], to: 'disabled' },
   enable: { from: ['disabled'], to: 'active' },
@@ -13,10 +13,10 @@ export const transitions = {
 
 type Transition = keyof typeof transitions;
 
+/** Whether a status allows a change. */
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
 
-/** A status change that is asked for. */
 export interface StatusChange {
   readonly transition: Transition;
   readonly by: string;
@@ -47,19 +47,20 @@ export interface PlannedVersion {
   readonly previous: string | null;
 }
 
+/** The fate of each proposed version. */
 export interface VersionPlan {
   readonly versions: readonly PlannedVersion[];
-  /** Stored already with the same content. */
+  /** Versions that exist with the same content. */
   readonly unchanged: readonly CreatePlaybookBody[];
-  /** Versions that are taken, with other content. */
+  /** Versions that exist with other content. */
   readonly taken: readonly FieldProblem[];
   /** Versions that are not greater than the latest one. */
   readonly notGreater: readonly FieldProblem[];
 }
 
 /**
- * Decides what becomes of proposed versions: each id's versions only grow, whatever the order in which they come.
- * @param stored every stored version of the ids that are proposed
+ * Plans proposed versions. The versions of each playbook may only increase, whatever their order in the request.
+ * @param stored all stored versions of the proposed playbooks
  */
 export function planVersions(
   proposed: readonly ProposedVersion[],
@@ -70,11 +71,11 @@ export function planVersions(
   const taken: FieldProblem[] = [];
   const notGreater: FieldProblem[] = [];
   const storedById = Map.groupBy(stored, ({ playbook_id }) => playbook_id);
-  for (const [id, wanted] of Map.groupBy(proposed, ({ playbook }) => playbook.playbook_id)) {
+  for (const [id, ofPlaybook] of Map.groupBy(proposed, ({ playbook }) => playbook.playbook_id)) {
     const known = [...(storedById.get(id) ?? [])];
     let latest = known.find(({ is_latest_version }) => is_latest_version)?.version ?? null;
     const fresh: PlannedVersion[] = [];
-    for (const { playbook, contentHash, pointer } of ascending(wanted)) {
+    for (const { playbook, contentHash, pointer } of ascending(ofPlaybook)) {
       const { version } = playbook;
       const at = `${pointer}/version`;
       const same = known.find((each) => compareVersions(each.version, version) === 0);
@@ -86,7 +87,7 @@ export function planVersions(
         notGreater.push({ pointer: at, detail });
       } else {
         fresh.push({ playbook, contentHash, isLatest: false, previous: latest });
-        // Without a hash: a version that a request repeats is taken, even with the same content.
+        // Without a hash, so that a version that the request repeats counts as taken, even with the same content.
         known.push({ playbook_id: id, version, is_latest_version: false, content_hash: '' });
         latest = version;
       }

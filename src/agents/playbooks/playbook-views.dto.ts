@@ -23,13 +23,13 @@ export class PlaybookVersionKeyView {
   @Example('1.4.0') readonly version!: string;
 }
 
-/** Whether and when an investigation was shown a version. */
+/** Whether and when a version was shown to an investigation. */
 export class ShownToInvestigationView {
   @Example('inv-2026-0117') readonly investigation_id!: string;
-  @Example(true, 'False also when the investigation has expired') readonly shown!: boolean;
+  @Example(true, 'Also false if the investigation has expired') readonly shown!: boolean;
   @NullableText(time) readonly first_shown_at!: Date | null;
   @NullableText(time) readonly last_shown_at!: Date | null;
-  @Example(2, 'Answers that held it') readonly times!: number;
+  @Example(2, 'Number of answers with it') readonly times!: number;
 }
 
 export class ShownPlaybookView {
@@ -37,7 +37,7 @@ export class ShownPlaybookView {
   @Example('1.2.0') readonly version!: string;
   @ApiProperty({ type: String, example: time }) readonly first_shown_at!: Date;
   @ApiProperty({ type: String, example: time }) readonly last_shown_at!: Date;
-  @Example(2, 'Answers that held it') readonly times!: number;
+  @Example(2, 'Number of answers with it') readonly times!: number;
 }
 
 export class ShownPlaybooksView {
@@ -76,7 +76,7 @@ export class PlaybookSummaryView extends PlaybookVersionKeyView {
   })
   readonly labels!: PlaybookLabels;
   @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
-  @NullableNumber(0.83, 'Of its outcomes; null: none was recorded')
+  @NullableNumber(0.83, 'Share of successful outcomes; null if none was recorded')
   readonly actual_success_rate!: number | null;
   @Example(12, 'Outcomes of this version') readonly total_executions!: number;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
@@ -91,7 +91,7 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
   description: 'Latest versions, by playbook_id',
 }) {}
 
-/** A change of a version's status: by whom, when and why. */
+/** A change of a version's status: author, time and reason. */
 export class StatusChangeView {
   @OneOfThese(playbookStatuses, 'active') readonly from_status!: PlaybookStatus;
   @OneOfThese(playbookStatuses, 'disabled') readonly to_status!: PlaybookStatus;
@@ -100,7 +100,7 @@ export class StatusChangeView {
   @NullableText('Made the outage of 12 March worse') readonly reason!: string | null;
 }
 
-/** One version with everything its author wrote, as it is stored and shown. */
+/** A version with all fields. */
 @SentBackBy(DisablePlaybookBody)
 @SentBackBy(EnablePlaybookBody)
 @SentBackBy(DeprecatePlaybookBody)
@@ -113,7 +113,7 @@ export class PlaybookView extends PlaybookSummaryView {
   })
   readonly content!: unknown;
   @ApiProperty({
-    description: 'SHA-256 of everything the author wrote',
+    description: "SHA-256 of all of the author's fields",
     example: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
   })
   readonly content_hash!: string;
@@ -150,7 +150,7 @@ export class PlaybookCreatedView extends PlaybookVersionKeyView {
 
 export class PlaybookImportView {
   @ApiProperty({ type: [PlaybookCreatedView] }) readonly imported!: PlaybookCreatedView[];
-  @ApiProperty({ type: [PlaybookVersionKeyView], description: 'Stored already with the same content' })
+  @ApiProperty({ type: [PlaybookVersionKeyView], description: 'Already stored with the same content' })
   readonly unchanged!: PlaybookVersionKeyView[];
 }
 
@@ -195,11 +195,11 @@ const anyJson = {
 export class JsonChangeView {
   @Example('/content/steps/1/action', 'JSON pointer into a version') readonly pointer!: string;
   @OneOfThese(['added', 'removed', 'changed'], 'changed') readonly change!: 'added' | 'removed' | 'changed';
-  @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
+  @ApiPropertyOptional({ ...anyJson, description: 'Absent if it was added', example: 'RestartPod' })
   readonly from?: unknown;
   @ApiPropertyOptional({
     ...anyJson,
-    description: 'Absent where it was removed',
+    description: 'Absent if it was removed',
     example: 'RestartDeployment',
   })
   readonly to?: unknown;
@@ -209,7 +209,7 @@ export class PlaybookDiffView {
   @Example('cluster-dns-repair') readonly playbook_id!: string;
   @Example('1.2.0') readonly from!: string;
   @Example('1.4.0') readonly to!: string;
-  @ApiProperty({ type: [JsonChangeView], description: 'Empty: the same but for the version' })
+  @ApiProperty({ type: [JsonChangeView], description: 'Empty if only the versions differ' })
   readonly changes!: JsonChangeView[];
 }
 

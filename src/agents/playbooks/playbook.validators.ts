@@ -6,16 +6,16 @@ import { Ruled } from '../../web/rest/dto.js';
 /** Max characters of a version. */
 const maxVersionLength = 64;
 
-/** @returns whether the text is `v?MAJOR[.MINOR[.PATCH]][-pre]` */
-export const isVersion = (text: string): boolean => wholeOf(text) !== null;
+/** Whether a text is `v?MAJOR[.MINOR[.PATCH]][-pre]`. */
+export const isVersion = (text: string): boolean => fullVersion(text) !== null;
 
 /** Compares by semantic versioning; `v1.2` and `1.2.0` are equal. @returns negative, 0 or positive */
 export function compareVersions(left: string, right: string): number {
-  return compare(wholeOf(left) ?? left, wholeOf(right) ?? right);
+  return compare(fullVersion(left) ?? left, fullVersion(right) ?? right);
 }
 
-/** The version with all three numbers; null if it is no version. Build metadata are refused, because they do not affect the order. */
-function wholeOf(text: string): string | null {
+/** The version with three numbers; null if invalid. Build metadata are invalid, because they do not affect the order. */
+function fullVersion(text: string): string | null {
   const [, major, minor = '0', patch = '0', pre = ''] =
     /^v?(\d+)(?:\.(\d+)(?:\.(\d+))?)?(-[^+]+)?$/.exec(text) ?? [];
   if (major === undefined || text.length > maxVersionLength) return null;

@@ -56,8 +56,8 @@ const cache = {
 
 const importExamples: Examples = {
   list: { summary: 'A list', value: [retries, cache] },
-  one: { summary: 'One playbook, which is stored already', value: retries },
-  wrapped: { summary: 'As this server lists them', value: { playbooks: [cache] } },
+  one: { summary: 'One playbook, which exists already', value: retries },
+  wrapped: { summary: "In this server's list format", value: { playbooks: [cache] } },
 };
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */
@@ -73,7 +73,7 @@ export class PlaybooksController {
   @ApiOperation({
     summary: 'Store a new version of a playbook; it becomes the latest',
     description:
-      'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
+      'Stored versions never change. A correction is a new version, which must be greater than all stored ones ' +
       '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
   })
   @ApiCreatedResponse({ type: views.PlaybookCreatedView })
@@ -89,12 +89,12 @@ export class PlaybooksController {
   @HttpCode(200)
   @ApiConsumes('application/json', ...yamlTypes)
   @ApiOperation({
-    summary: 'Store several versions, all of them or none',
+    summary: 'Store several versions, all or none',
     description:
-      'One playbook, a list, or `{"playbooks": [...]}`, at most 1000; as JSON, or as YAML (at most 1 MiB), where ' +
-      'documents may also follow each other. What is stored already with the same content is left alone, so that ' +
-      'an import can be repeated. If anything is wrong nothing is stored, and `errors` names each wrong field of ' +
-      'each playbook by its JSON pointer, such as `/3/version`.',
+      'One playbook, a list, or `{"playbooks": [...]}`, at most 1000; as JSON, or as YAML (at most 1 MiB) of one or ' +
+      'several documents. Versions that exist with the same content are skipped, so that an import can be repeated. ' +
+      'If anything is wrong, nothing is stored, and `errors` names each wrong field of each playbook by its JSON ' +
+      'pointer, such as `/3/version`.',
   })
   @ApiBody({ schema: importBodySchema, examples: importExamples })
   @ApiOkResponse({ type: views.PlaybookImportView })
@@ -110,10 +110,10 @@ export class PlaybooksController {
   @Get('shown')
   @Scopes('tools:call')
   @ApiOperation({
-    summary: 'List what an investigation was shown',
+    summary: 'List the playbooks that were shown to an investigation',
     description:
-      'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
-      '24 hours after its first call. A selection that is not among them was not made from what was shown.',
+      'All playbooks in answers to this investigation, until it expires 24 hours after its first call. Other playbooks ' +
+      'were not selected from these answers.',
   })
   @ApiOkResponse({ type: views.ShownPlaybooksView })
   async listShownPlaybooks(
@@ -127,7 +127,7 @@ export class PlaybooksController {
   @Scopes('tools:call')
   @ApiOperation({
     summary: 'List the latest version of each playbook',
-    description: 'Whatever its status, by `playbook_id`, without its procedure.',
+    description: 'With any status, by `playbook_id`, without its procedure.',
   })
   @ApiOkResponse({ type: views.PlaybookPageView })
   listPlaybooks(@Query() { limit, cursor }: bodies.ListPlaybooksQuery): Promise<object> {

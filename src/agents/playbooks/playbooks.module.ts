@@ -8,9 +8,9 @@ import { PlaybooksController } from './playbooks.controller.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
 
-/** The catalogue of playbooks: their versions, what became of them, and who was shown them. */
+/** The catalogue of playbooks: their versions, outcomes and usage. */
 @Module({
-  // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
+  // TypeORM closes its connections after the modules that import it, so that ShownPlaybooks can store its last rows.
   imports: [TypeOrmModule.forFeature([])],
   controllers: [PlaybooksController, PlaybookVersionsController],
   providers: [

@@ -17,7 +17,7 @@ import {
   transitions,
 } from './playbook-versions.js';
 
-/** Names one version. */
+/** Identifies a version of a playbook. */
 export interface VersionKey {
   readonly id: string;
   readonly version: string;
@@ -26,19 +26,20 @@ export interface VersionKey {
 /** The outcome of using a playbook. */
 export interface Outcome {
   readonly success: boolean;
-  /** An id of the caller's choice: an execution counts once, however often it is reported. */
+  /** An id of the caller's choice, so that an execution counts once even if it is reported again. */
   readonly executionId: string | undefined;
 }
 
-const authored = `playbook_id text, version text, name text, description text, owner text, maintainer text, content json,
+/** Columns of a new version, with their types. */
+const newColumns = `playbook_id text, version text, name text, description text, owner text, maintainer text, content json,
   content_hash text, labels jsonb, signals text[], aliases text[], when_to_use text, when_not_to_use text,
   version_notes text, change_summary text, expected_success_rate numeric, expected_duration_seconds integer,
   is_latest_version boolean, previous_version text, created_by text, updated_by text`;
-const authoredNames = authored.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
+const newColumnNames = newColumns.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
 
-/** One state of the catalogue. */
+/** The catalogue at one revision. */
 interface SearchableCatalogue {
-  /** Revision of the catalogue, which changes with every change by any replica. */
+  /** Changes with each change of the catalogue by any replica. */
   readonly revision: string;
   /** Sorted by id. */
   readonly playbooks: readonly SearchablePlaybook[];
@@ -46,7 +47,7 @@ interface SearchableCatalogue {
 
 type VersionRow = Omit<PlaybookVersionSummaryView, 'deprecation_notice'> &
   Pick<PlaybookRow, 'deprecation_notice'>;
-/** The fields of a version that a change of its status shows. */
+/** The fields of a version in the answer to a change of its status. */
 export type StatusRow = Pick<
   PlaybookRow,
   | 'playbook_id'
@@ -58,7 +59,6 @@ export type StatusRow = Pick<
   | 'deprecation_notice'
   | 'updated_at'
 >;
-/** Success of a version. */
 type StatisticsRow = Omit<PlaybookOutcomeView, 'counted'>;
 
 const statusFields =
@@ -76,6 +76,7 @@ const allFields = `
 export class PlaybooksRepository {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** The present revision of the catalogue. */
   async revision(): Promise<string> {
     const rows: { revision: string }[] = await this.dataSource.query(
       'SELECT revision FROM playbook_catalog_state',
@@ -83,7 +84,7 @@ export class PlaybooksRepository {
     return rows[0]?.revision ?? '';
   }
 
-  /** The latest versions that are active, which search may show. One statement, so that the revision is that of the rows. */
+  /** Active latest versions, for search. One statement, so that rows and revision belong together. */
   async searchable(): Promise<SearchableCatalogue> {
     const rows: ({ revision: string } & (SearchablePlaybook | { playbook_id: null }))[] =
       await this.dataSource.query(
@@ -96,7 +97,7 @@ export class PlaybooksRepository {
     return { revision: rows[0]?.revision ?? '', playbooks };
   }
 
-  /** The same versions in full, first those whose id is a name of a skill as it stands. */
+  /** The same versions in full. Those whose id is a valid skill name come first. */
   active(): Promise<PlaybookRow[]> {
     return this.dataSource.query(
       `SELECT ${allFields} FROM playbook_catalog WHERE is_latest_version AND status = 'active'
@@ -111,7 +112,7 @@ export class PlaybooksRepository {
     );
   }
 
-  /** Latest versions of any status, by id; `after` is the id at which the page before ended. */
+  /** Latest versions of any status, sorted by id. @param after the last id of the page before */
   listLatest(after: string | undefined, limit: number): Promise<ListedPlaybookView[]> {
     return this.dataSource.query(
       `SELECT playbook_id, version, name, description, owner, labels, status, actual_success_rate::float8,
@@ -140,7 +141,7 @@ export class PlaybooksRepository {
     return rows[0];
   }
 
-  /** Oldest first. */
+  /** Status changes of a version, oldest first. */
   statusHistory(id: string, version: string): Promise<StatusChangeView[]> {
     return this.dataSource.query(
       `SELECT from_status, to_status, changed_at, changed_by, reason FROM playbook_status_changes
@@ -150,8 +151,8 @@ export class PlaybooksRepository {
   }
 
   /**
-   * Stores versions, all of them or none, while nobody else can change the catalogue.
-   * @param plan looks at the stored versions of these ids and says what to store, or throws
+   * Stores all versions or none, while the catalogue is locked.
+   * @param plan gets the stored versions of these ids and returns what to store, or throws
    * @returns what was stored, in the order of the plan
    */
   store<Plan extends { readonly versions: readonly PlannedVersion[] }>(
@@ -165,14 +166,14 @@ export class PlaybooksRepository {
          WHERE playbook_id = ANY ($1)`,
         [[...new Set(ids)]],
       );
-      const decided = plan(stored);
-      return { plan: decided, created: await insert(manager, decided.versions, createdBy) };
+      const planned = plan(stored);
+      return { plan: planned, created: await insert(manager, planned.versions, createdBy) };
     });
   }
 
   /**
    * Changes a version's status and records who did it, when and why.
-   * @param admit looks at the status until now, undefined for no such version, and throws unless it may change
+   * @param admit gets the present status, undefined if there is no such version, and throws if it may not change
    */
   setStatus(
     { id, version }: VersionKey,
@@ -207,8 +208,8 @@ export class PlaybooksRepository {
   }
 
   /**
-   * Counts an outcome in the version's own row, so that none is lost between two writers.
-   * @returns the statistics after it; undefined when the execution was counted before, or there is no such version
+   * Counts an outcome in the version's own row, so that concurrent writers lose none.
+   * @returns the new statistics; undefined if the execution was counted before or there is no such version
    */
   async addOutcome(
     { id, version }: VersionKey,
@@ -233,7 +234,7 @@ export class PlaybooksRepository {
     return rows[0];
   }
 
-  /** @returns undefined: the execution was never reported */
+  /** The outcome of an execution; undefined if it was never reported. */
   async findOutcome(
     { id, version }: VersionKey,
     executionId: string,
@@ -246,8 +247,8 @@ export class PlaybooksRepository {
   }
 
   /**
-   * Each change takes the catalogue's own row first, which its trigger takes anyway: changes come one after another,
-   * and no two wait for each other in a circle.
+   * Locks the catalogue's state row before a change. The trigger takes that lock anyway; taken first, it serialises
+   * all changes and avoids deadlocks.
    */
   private change<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     return this.dataSource.transaction(async (manager) => {
@@ -269,15 +270,15 @@ async function insert(
     [versions.map(({ playbook }) => playbook.playbook_id)],
   );
   const rows: PlaybookCreatedView[] = await manager.query(
-    `INSERT INTO playbook_catalog (${authoredNames})
-     SELECT ${authoredNames} FROM json_to_recordset($1) AS new (${authored})
+    `INSERT INTO playbook_catalog (${newColumnNames})
+     SELECT ${newColumnNames} FROM json_to_recordset($1) AS new (${newColumns})
      RETURNING playbook_id, version, status, is_latest_version, created_at`,
     [JSON.stringify(versions.map((version) => rowOf(version, createdBy)))],
   );
   return rows;
 }
 
-/** Every column has its value: what an author left out is empty. */
+/** The row of a new version. Omitted fields become empty. */
 function rowOf(
   { playbook, contentHash, isLatest, previous }: PlannedVersion,
   createdBy: string | null,

@@ -9,7 +9,7 @@ import { UiSessionsRepository } from './ui-sessions.repository.js';
 import { UiSessionsService } from './ui-sessions.service.js';
 import { uiTools } from './ui-tools.js';
 
-/** Tools that a page of the console answers, and the tabs that do so. */
+/** Tools that are answered by a page of the console, and the sessions of its tabs. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],

@@ -29,27 +29,28 @@ interface HeldTab {
   readonly session: string;
   readonly stream: string;
   readonly ring: EventRing<UiEvent>;
-  /** Calls that the page was given and has not answered. */
-  readonly given: Set<string>;
+  /** Ids of calls that were sent to the page and have no answer yet. */
+  readonly sent: Set<string>;
   readonly heldAt: number;
   /** The grants that were last sent to the page, as JSON. */
   grants: string;
 }
 
 const ringLimits = { maxEntries: 1_000, maxBytes: 8_388_608 };
+/** Interval of marking open streams as alive in the database. */
 const seenEveryMs = 10_000;
-/** A tab that is reloaded, or whose connection broke, is back within this time. */
+/** Time for a tab to reconnect after a reload or a broken connection. */
 const graceMs = 2_000;
 const graceStepMs = 200;
 
-const gone: UiAnswerBody = {
+const pageClosed: UiAnswerBody = {
   ok: false,
   error: { type: 'interrupted', message: 'The page was closed before it answered' },
 };
 
 /**
- * Brings calls to the tabs of the console and their answers back. A call is a row: the replica that holds the tab's
- * stream sends it to the page, and the one that waits reads the answer, whichever replica took that.
+ * Passes calls to tabs of the console and their answers back. A call is a row: the replica with the tab's stream sends it
+ * to the page, any replica stores the answer, and the replica that waits reads it.
  */
 @Injectable()
 export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -57,10 +58,10 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Calls that wait here for their answer. */
   private readonly waiting = new Map<string, (answer: UiAnswerBody) => void>();
   private seenAt = 0;
-  /** Callers with a page whose stream is open at any replica. */
+  /** Callers with an open page at any replica. */
   private callers: ReadonlySet<string> = new Set();
-  /** Streams of one tab are opened in turn: the last one is the tab's here as in the table. */
-  private readonly oneAtATime = new KeyedMutex();
+  /** Serialises the opening of a tab's streams, so that the last one wins here and in the table. */
+  private readonly openings = new KeyedMutex();
 
   constructor(
     private readonly repository: UiSessionsRepository,
@@ -70,58 +71,57 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     topics.add('ui', {
       scope: 'tools:call',
       ofPage: true,
-      // A new stream begins with all calls that are open; the page knows which of them it has begun.
+      // A new stream begins with all open calls; the page knows which of them it has begun.
       earlier: Infinity,
       eventName: ({ type }: Placed<UiEvent>) => type,
-      ring: (session = '', caller) => this.oneAtATime.run(session, () => this.hold(session, caller)),
+      ring: (session = '', caller) => this.openings.run(session, () => this.hold(session, caller)),
       left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
     });
   }
 
-  /** Whether calls of the caller may reach a page: it names one, or has one open. */
+  /** Whether calls of the caller may reach a page, because it names or has one. */
   hasPage({ principal, uiSession }: Lister): boolean {
     return uiSession !== undefined || this.callers.has(callerIdOf(principal));
   }
 
-  /** @param leadsThere what to do if the page does not offer the tool @throws Refusal `ui_…` */
+  /** Checks that a page can answer a call. @param advice if it does not offer the tool @throws Refusal `ui_…` */
   async admit(
     tool: string,
-    leadsThere: string,
+    advice: string,
     { context: { uiSession }, principal }: Pick<ToolRun, 'context' | 'principal'>,
   ): Promise<void> {
     if (uiSession === undefined) throw notConnected('The call names no page: it lacks context.uiSession');
     const caller = callerIdOf(principal);
-    const session = await this.settled(uiSession, caller);
+    const session = await this.findSession(uiSession, caller);
     if (!session) throw notConnected('The page is closed');
     if (session.caller !== caller && session.grant !== 'granted') {
       await this.repository.ask(uiSession, caller, nameOf(principal));
-      throw new Refusal(
-        'ui_not_granted',
+      const why =
         session.grant === 'refused'
           ? 'The user does not let this key act on the page'
-          : 'The page asks its user to let this key act on it: call again once they have agreed',
-      );
+          : 'The page asks its user to let this key act on it: call again once they have agreed';
+      throw new Refusal('ui_not_granted', why);
     }
     if (!session.connected) throw notConnected('The page has lost its connection');
     if (!session.page.offers.includes(tool))
       throw new Refusal(
         'ui_not_available',
-        `The page ${session.page.route} does not answer ${tool}: ${leadsThere}`,
+        `The page ${session.page.route} does not answer ${tool}: ${advice}`,
       );
   }
 
-  /** Waits for the page's answer. @throws ToolFailure what the page reports, or `interrupted` if it is closed */
+  /** Sends a call and waits for the answer. @throws ToolFailure of the page, or `interrupted` if it is closed */
   async call(tool: string, input: unknown, run: BuiltinRun): Promise<unknown> {
     const { executionId: id, principal, context, deadline, signal } = run;
-    const answered = Promise.withResolvers<UiAnswerBody>();
+    const answer = Promise.withResolvers<UiAnswerBody>();
     const row = {
       ...{ id, session: context.uiSession ?? '', tool, input, remainingMs: deadline.remainingMs() },
       ...{ caller: callerIdOf(principal), callerName: nameOf(principal) },
     };
-    this.waiting.set(id, answered.resolve);
+    this.waiting.set(id, answer.resolve);
     try {
-      if (!(await this.repository.addCall(row))) answered.resolve(gone);
-      return resultOf(await abortable(answered.promise, signal));
+      if (!(await this.repository.addCall(row))) answer.resolve(pageClosed);
+      return resultOf(await abortable(answer.promise, signal));
     } finally {
       this.waiting.delete(id);
       if (signal.aborted) void this.repository.endCall(id).catch(() => undefined);
@@ -130,7 +130,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
 
   onApplicationBootstrap(): void {
     const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
-    this.follower.follow(followed, () => this.look());
+    this.follower.follow(followed, () => this.sync());
     this.follower.follow({ table: 'ui_bridge', what: 'the callers with a page' }, async () => {
       this.callers = new Set((await this.repository.callers()).map(({ caller }) => caller));
     });
@@ -140,19 +140,19 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.leave(() => true).catch(() => undefined);
   }
 
-  /** A session that has just lost its stream is given time to open it again. */
-  private async settled(session: string, asking: string): Promise<UiSession | undefined> {
+  /** Finds a session. If it has just lost its stream, waits until it has reconnected or `graceMs` are over. */
+  private async findSession(session: string, asking: string): Promise<UiSession | undefined> {
     for (;;) {
-      const found = await this.repository.find(session, asking);
-      if (!found || found.connected || found.idleMs > graceMs) return found;
+      const known = await this.repository.find(session, asking);
+      if (!known || known.connected || known.idleMs > graceMs) return known;
       await new Promise((resolve) => setTimeout(resolve, graceStepMs));
     }
   }
 
-  /** The newest stream of a tab is the tab's: an older one ends. @throws Problem `not_found` */
+  /** Opens a tab's stream and ends its older one. @throws Problem `not_found` */
   private async hold(session: string, caller: string): Promise<EventRing<UiEvent>> {
     const stream = randomBytes(16).toString('hex');
-    if (!(await this.repository.opened(session, caller, stream)))
+    if (!(await this.repository.openStream(session, caller, stream)))
       throw new Problem('not_found', `There is no UI session ${session}`);
     this.tabs.get(session)?.ring.close();
     const ring = new EventRing<UiEvent>(ringLimits, stream);
@@ -160,7 +160,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       session,
       stream,
       ring,
-      given: new Set(),
+      sent: new Set(),
       heldAt: performance.now(),
       grants: '{}',
     });
@@ -168,55 +168,57 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   private async leave(which: (tab: HeldTab) => boolean): Promise<void> {
-    const left = [...this.tabs.values()].filter(which);
-    for (const { session } of left) this.tabs.delete(session);
-    await Promise.all(left.map(({ stream }) => this.repository.left(stream)));
+    const leaving = [...this.tabs.values()].filter(which);
+    for (const { session } of leaving) this.tabs.delete(session);
+    await Promise.all(leaving.map(({ stream }) => this.repository.closeStream(stream)));
   }
 
-  /** Reads what concerns the tabs and the calls of this replica; nothing if it has none. */
-  private async look(): Promise<void> {
-    await Promise.all([this.deliver(), this.settle()]);
+  /** Reads the changes of this replica's tabs and waiting calls. */
+  private async sync(): Promise<void> {
+    await Promise.all([this.deliver(), this.readAnswers()]);
   }
 
-  private async settle(): Promise<void> {
+  private async readAnswers(): Promise<void> {
     if (this.waiting.size === 0) return;
     for (const { id, answer } of await this.repository.answers([...this.waiting.keys()]))
-      this.waiting.get(id)?.(answer ?? gone);
+      this.waiting.get(id)?.(answer ?? pageClosed);
   }
 
   private async deliver(): Promise<void> {
     if (this.tabs.size === 0) return;
     await this.reportSeen();
     const held = [...this.tabs.values()];
-    const given = held.flatMap((tab) => [...tab.given]);
-    const news = await this.repository.news([...this.tabs.keys()], given);
+    const sent = held.flatMap((tab) => [...tab.sent]);
+    const news = await this.repository.news([...this.tabs.keys()], sent);
     const rows = new Map(news.sessions.map((row) => [row.id, row]));
     for (const tab of held) {
       const row = rows.get(tab.session);
       // Another stream holds the tab now, here or at another replica.
       if (row?.stream_id !== tab.stream) this.drop(tab);
-      else tellGrants(tab, row.grants);
+      else sendGrants(tab, row.grants);
     }
-    for (const call of news.calls) this.tell(call);
+    for (const call of news.calls) this.sendCall(call);
   }
 
+  /** Marks the open streams as alive, every `seenEveryMs`. */
   private async reportSeen(): Promise<void> {
     if (performance.now() - this.seenAt < seenEveryMs) return;
     this.seenAt = performance.now();
-    // A stream that was refused for another of its topics never began.
+    // A stream never began if another of its topics was refused.
     await this.leave(({ ring, heldAt }) => !ring.news.hasListeners && this.seenAt - heldAt > seenEveryMs);
-    await this.repository.seen([...this.tabs.values()].map(({ stream }) => stream));
+    await this.repository.touchStreams([...this.tabs.values()].map(({ stream }) => stream));
   }
 
-  private tell(call: UiCallRow): void {
+  /** Sends an open call to its tab, or the cancellation of a call that has ended. */
+  private sendCall(call: UiCallRow): void {
     const tab = this.tabs.get(call.session_id);
     const { id: callId, tool, input, deadline, caller, caller_name: name } = call;
     if (call.state === 'open') {
-      if (!tab || tab.given.has(callId)) return;
-      tab.given.add(callId);
+      if (!tab || tab.sent.has(callId)) return;
+      tab.sent.add(callId);
       const by = name === null ? null : { id: caller, name };
       tab.ring.append({ type: 'ui.call', callId, tool, input, deadline, by });
-    } else if (tab?.given.delete(callId) && call.state === 'ended') {
+    } else if (tab?.sent.delete(callId) && call.state === 'ended') {
       tab.ring.append({ type: 'ui.cancel', callId });
     }
   }
@@ -227,7 +229,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-function tellGrants(tab: HeldTab, grants: Readonly<Record<string, UiGrant>>): void {
+function sendGrants(tab: HeldTab, grants: Readonly<Record<string, UiGrant>>): void {
   const now = JSON.stringify(grants);
   if (now === tab.grants) return;
   tab.grants = now;

@@ -6,7 +6,7 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './ui-sessions.dto.js';
 import { UiSessionsService } from './ui-sessions.service.js';
 
-/** Tabs of the console. A session is its own caller's alone: for all others there is none. */
+/** Sessions of console tabs. Other callers than the session's own get `not_found`. */
 @ApiTags('pages')
 @Scopes('tools:call')
 @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'database_unavailable')
@@ -28,7 +28,7 @@ export class UiSessionsController {
 
   @Put(':id/page')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Report what the page shows', description: 'And the tools that it answers now.' })
+  @ApiOperation({ summary: 'Report what the page shows', description: 'And the tools that it provides now.' })
   @ApiNoContentResponse({ description: 'Calls see the new page' })
   @ApiProblems('not_found')
   reportUiPage(
@@ -44,7 +44,7 @@ export class UiSessionsController {
   @ApiOperation({
     summary: 'Answer a call',
     description:
-      'The first answer counts; the same one again is taken. 409: it was answered otherwise. 410: nobody waits for it any more.',
+      'The first answer counts; the same answer may be repeated. 409: there is a different answer. 410: nobody waits for it any more.',
   })
   @ApiNoContentResponse({ description: 'The caller has the answer' })
   @ApiProblems('not_found', 'conflict')
@@ -60,7 +60,7 @@ export class UiSessionsController {
   @HttpCode(204)
   @ApiOperation({
     summary: 'Let another key act on the page for 30 minutes',
-    description: 'One whose call was refused as `ui_not_granted`.',
+    description: 'For a key whose call was refused with `ui_not_granted`.',
   })
   @ApiNoContentResponse({ description: 'Its next call reaches the page' })
   @ApiProblems('not_found')
@@ -72,7 +72,7 @@ export class UiSessionsController {
   @HttpCode(204)
   @ApiOperation({
     summary: "Refuse or end another key's leave to act on the page",
-    description: 'Its calls under way end as `interrupted`. It may ask again after 30 minutes.',
+    description: 'Its calls in flight end as `interrupted`. It may ask again after 30 minutes.',
   })
   @ApiNoContentResponse({ description: 'It may not act on the page' })
   @ApiProblems('not_found')

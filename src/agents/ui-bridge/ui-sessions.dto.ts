@@ -33,18 +33,18 @@ export class UiGrantParams extends UiSessionParams {
 }
 
 export class UiPageBody {
-  @Text(2_048, { example: '/traces/4bf92f3577b34da6a3ce929d0e0e4736', description: 'What the tab shows' })
+  @Text(2_048, { example: '/traces/4bf92f3577b34da6a3ce929d0e0e4736', description: 'Its address' })
   readonly route!: string;
   @TextList({
     maxItems: 64,
     maxLength: 64,
     example: ['navigate_to', 'highlight_spans'],
-    description: 'Names of the tools that the page answers now',
+    description: 'Names of the tools that the page provides now',
   })
   readonly offers!: string[];
   @AnyObject({
     example: { title: 'Trace', params: { traceId: '4bf92f3577b34da6a3ce929d0e0e4736' } },
-    description: 'What the page tells agents about itself, up to 16 KiB',
+    description: 'Facts about the page for agents, up to 16 KiB',
   })
   readonly context!: Record<string, unknown>;
 }
@@ -59,7 +59,8 @@ class UiErrorBody {
 
 export class UiAnswerBody {
   @Flag({ example: true }) readonly ok!: boolean;
-  @FreeJson({ required: false, example: { success: true }, description: 'Of a call that succeeded' })
+  @FreeJson({ required: false, example: { success: true }, description: 'Result of a call, if any' })
   readonly result?: unknown;
-  @OptionalNested(UiErrorBody, { description: 'Of a call that failed' }) readonly error?: UiErrorBody;
+  @OptionalNested(UiErrorBody, { description: 'If the call failed' })
+  readonly error?: UiErrorBody;
 }

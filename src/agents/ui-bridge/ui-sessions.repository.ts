@@ -12,6 +12,7 @@ export interface UiGrant {
   readonly until: string;
 }
 
+/** A page's session as its callers find it. */
 export interface UiSession {
   readonly caller: string;
   readonly page: UiPageBody;
@@ -22,6 +23,7 @@ export interface UiSession {
   readonly grant: UiGrant['status'] | null;
 }
 
+/** A call to store for a page. */
 export interface NewUiCall {
   readonly id: string;
   readonly session: string;
@@ -46,6 +48,7 @@ export interface UiCallRow {
   readonly state: 'open' | 'answered' | 'ended';
 }
 
+/** The state of sessions, and their calls. */
 export interface UiNews {
   readonly sessions: readonly {
     readonly id: string;
@@ -57,16 +60,16 @@ export interface UiNews {
 
 /** A stream that was not seen for 30 s has ended with its replica. */
 const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '30 seconds')`;
-const lapsed = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
+const isExpired = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
 const maxSessions = 100;
 const maxGrants = 20;
 
-/** Rows of `ui_sessions` and `ui_calls`. Each statement that a page causes names the page's own caller. */
+/** Rows of `ui_sessions` and `ui_calls`. Each statement for a page is restricted to the page's own caller. */
 @Injectable()
 export class UiSessionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Creates a session after deleting old ones. @returns false if the caller has as many as it may */
+  /** Deletes old sessions and creates one. @returns false if the caller has `maxSessions` already */
   async create(id: string, caller: string): Promise<boolean> {
     await this.db.query(
       `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
@@ -81,17 +84,17 @@ export class UiSessionsRepository {
     return rows.length > 0;
   }
 
-  /** Stores the page as it is now. @returns false if the session is gone */
+  /** Stores the present page. @returns false if the session is gone */
   report(id: string, caller: string, page: UiPageBody): Promise<boolean> {
-    return this.changed(`page = $3 WHERE id = $1 AND caller = $2`, [id, caller, storableJson(page)]);
+    return this.update(`page = $3 WHERE id = $1 AND caller = $2`, [id, caller, storableJson(page)]);
   }
 
-  /** @param asking the caller whose grant is looked for */
+  /** Finds a session. @param asking the caller whose grant is read */
   async find(id: string, asking: string): Promise<UiSession | undefined> {
     const [row] = await this.db.query<UiSession[]>(
       `SELECT caller, page, ${isConnected} AS connected,
               (extract(epoch FROM now() - seen_at) * 1000)::float8 AS "idleMs",
-              CASE WHEN NOT ${lapsed('grants->$2::text')} THEN grants->$2::text->>'status' END AS grant
+              CASE WHEN NOT ${isExpired('grants->$2::text')} THEN grants->$2::text->>'status' END AS grant
        FROM ui_sessions s WHERE id = $1`,
       [id, asking],
     );
@@ -99,30 +102,26 @@ export class UiSessionsRepository {
   }
 
   /** Makes this the session's stream, in place of an earlier one. @returns false if the session is gone */
-  opened(id: string, caller: string, stream: string): Promise<boolean> {
-    return this.changed(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [
-      id,
-      caller,
-      stream,
-    ]);
+  openStream(id: string, caller: string, stream: string): Promise<boolean> {
+    return this.update(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [id, caller, stream]);
   }
 
   /** Records that a stream was closed. */
-  async left(stream: string): Promise<void> {
-    await this.changed(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
+  async closeStream(stream: string): Promise<void> {
+    await this.update(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
   }
 
   /** Records that streams are still open. */
-  async seen(streams: readonly string[]): Promise<void> {
-    await this.changed(`seen_at = now() WHERE stream_id = ANY($1)`, [streams]);
+  async touchStreams(streams: readonly string[]): Promise<void> {
+    await this.update(`seen_at = now() WHERE stream_id = ANY($1)`, [streams]);
   }
 
   /** Records that a caller asks to act on the page, unless it has a grant that has not expired. */
   async ask(id: string, caller: string, name: string): Promise<void> {
-    await this.changed(
+    await this.update(
       `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
          'name', $3::text, 'status', 'asked', 'until', now() + interval '30 minutes'))
-       WHERE id = $1 AND coalesce(${lapsed('grants->$2::text')}, true)
+       WHERE id = $1 AND coalesce(${isExpired('grants->$2::text')}, true)
          AND (SELECT count(*) FROM jsonb_object_keys(grants)) < ${maxGrants}`,
       [id, caller, name],
     );
@@ -130,7 +129,7 @@ export class UiSessionsRepository {
 
   /** Stores the user's decision. @param asking the caller who asked @returns false if that caller did not ask */
   decide(id: string, caller: string, asking: string, status: UiGrant['status']): Promise<boolean> {
-    return this.changed(
+    return this.update(
       `grants = jsonb_set(grants, ARRAY[$3::text], grants->$3::text || jsonb_build_object(
          'status', $4::text, 'until', now() + interval '30 minutes'))
        WHERE id = $1 AND caller = $2 AND jsonb_exists(grants, $3::text)`,
@@ -168,7 +167,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Stores the first answer. @returns what happened to this one; undefined if the page has no such call */
+  /** Stores the first answer to a call. @returns the fate of this answer; undefined if the page has no such call */
   async answer(
     id: string,
     session: string,
@@ -177,12 +176,12 @@ export class UiSessionsRepository {
   ): Promise<'kept' | 'differs' | 'over' | undefined> {
     const text = storableJson(answer);
     const own = `c.session_id = s.id AND c.id = $1 AND s.id = $2 AND s.caller = $3`;
-    const [[kept]] = await this.db.query<[object[], number]>(
+    const [[stored]] = await this.db.query<[object[], number]>(
       `UPDATE ui_calls c SET answer = $4 FROM ui_sessions s
        WHERE ${own} AND answer IS NULL AND ended_at IS NULL AND deadline > now() RETURNING 1`,
       [id, session, caller, text],
     );
-    if (kept) return 'kept';
+    if (stored) return 'kept';
     const [row] = await this.db.query<{ answer: string | null; isOver: boolean }[]>(
       `SELECT answer::text, ended_at IS NOT NULL OR answer IS NULL AS "isOver"
        FROM ui_calls c, ui_sessions s WHERE ${own}`,
@@ -193,12 +192,12 @@ export class UiSessionsRepository {
     return row.answer === text ? 'kept' : 'differs';
   }
 
-  /** Callers with a page whose stream is open. */
+  /** All callers with an open page. */
   callers(): Promise<{ caller: string }[]> {
     return this.db.query(`SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`);
   }
 
-  /** Reads sessions with their open calls. @param known calls that the pages already have, returned in any state */
+  /** Reads sessions and their open calls. @param known calls that pages have already; returned in any state */
   async news(sessions: readonly string[], known: readonly string[]): Promise<UiNews> {
     const [row] = await this.db.query<[UiNews]>(
       `SELECT
@@ -227,8 +226,9 @@ export class UiSessionsRepository {
     );
   }
 
-  private async changed(rest: string, values: unknown[]): Promise<boolean> {
-    const [, count] = await this.db.query<[unknown, number]>(`UPDATE ui_sessions SET ${rest}`, values);
+  private async update(setAndWhere: string, values: unknown[]): Promise<boolean> {
+    const sql = `UPDATE ui_sessions SET ${setAndWhere}`;
+    const [, count] = await this.db.query<[unknown, number]>(sql, values);
     return count > 0;
   }
 }

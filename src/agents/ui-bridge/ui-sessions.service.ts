@@ -15,12 +15,12 @@ import { UiSessionsRepository } from './ui-sessions.repository.js';
 
 const maxContextBytes = 16_384;
 
-/** The tabs of the console: what they show, what they answer, and who else may act on them. */
+/** Sessions of console tabs: their pages, their answers to calls, and the keys that may act on them. */
 @Injectable()
 export class UiSessionsService {
   constructor(private readonly repository: UiSessionsRepository) {}
 
-  /** @throws Problem `rate_limited` if the caller has too many */
+  /** Begins a session. @throws Problem `rate_limited` if the caller has too many */
   async create(principal: Principal): Promise<UiSessionView> {
     const id = `uis_${randomBytes(16).toString('base64url')}`;
     if (await this.repository.create(id, callerIdOf(principal))) return { id };
@@ -28,14 +28,14 @@ export class UiSessionsService {
     throw new Problem('rate_limited', detail, { retryAfterMs: 60_000 });
   }
 
-  /** @throws Problem `not_found`, `invalid_request` */
+  /** Stores what a page shows. @throws Problem `not_found`, `invalid_request` */
   async report({ id }: UiSessionParams, page: UiPageBody, principal: Principal): Promise<void> {
     if (Buffer.byteLength(JSON.stringify(page.context)) > maxContextBytes)
       throw wrong('/context', `must be at most ${maxContextBytes} bytes of JSON`);
     if (!(await this.repository.report(id, callerIdOf(principal), page))) throw noSession(id);
   }
 
-  /** @throws Problem `not_found` (status 410 if nobody waits any more), `conflict` after another answer */
+  /** Answers a call. @throws Problem `not_found` (status 410 if nobody waits any more), `conflict` after another answer */
   async answer({ id, callId }: UiAnswerParams, answer: UiAnswerBody, principal: Principal): Promise<void> {
     const outcome = await this.repository.answer(callId, id, callerIdOf(principal), answer);
     if (outcome === 'kept') return;
@@ -45,12 +45,12 @@ export class UiSessionsService {
     throw new Problem('not_found', `There is no call ${callId} for this page`);
   }
 
-  /** @throws Problem `not_found` */
+  /** Lets another caller act on a page. @throws Problem `not_found` if it did not ask */
   grant({ id, caller }: UiGrantParams, principal: Principal): Promise<void> {
     return this.decide(id, caller, principal, 'granted');
   }
 
-  /** Also ends the calls of that caller that are under way. @throws Problem `not_found` */
+  /** Refuses another caller and ends its calls in flight. @throws Problem `not_found` */
   async revoke({ id, caller }: UiGrantParams, principal: Principal): Promise<void> {
     await this.decide(id, caller, principal, 'refused');
     const message = 'The user does not let this key act on the page any more';
@@ -59,12 +59,12 @@ export class UiSessionsService {
 
   private async decide(
     id: string,
-    asking: string,
+    applicant: string,
     principal: Principal,
     status: 'granted' | 'refused',
   ): Promise<void> {
-    if (await this.repository.decide(id, callerIdOf(principal), asking, status)) return;
-    throw new Problem('not_found', `No caller ${asking} asked for the page ${id}`);
+    if (await this.repository.decide(id, callerIdOf(principal), applicant, status)) return;
+    throw new Problem('not_found', `No caller ${applicant} asked for the page ${id}`);
   }
 }
 

@@ -5,17 +5,18 @@ import type { Tool, ToolAnnotations } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 import type { UiBridge } from './ui-bridge.js';
 
+/** A tool that a page answers. */
 interface UiToolSpec {
   readonly name: string;
   readonly description: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  /** Further keywords of its input's schema. */
+  /** More keywords of its input's schema. */
   readonly rule?: JsonSchema;
   readonly annotations: Partial<ToolAnnotations>;
   readonly timeoutMs?: number;
   /** Advice for an agent whose page does not answer the tool. */
-  readonly leadsThere: string;
+  readonly advice: string;
 }
 
 const defaultTimeoutMs = 5_000;
@@ -53,7 +54,7 @@ const specs: readonly UiToolSpec[] = [
     name: 'get_current_page',
     description: 'Get what the page of the user shows: its route, title, parameters and filters',
     annotations: reads,
-    leadsThere: fromAnywhere,
+    advice: fromAnywhere,
   },
   {
     name: 'navigate_to',
@@ -62,7 +63,7 @@ const specs: readonly UiToolSpec[] = [
     properties: { url: text('Path and query of the screen; it begins with a single /') },
     required: ['url'],
     annotations: reads,
-    leadsThere: fromAnywhere,
+    advice: fromAnywhere,
   },
   {
     name: 'navigate_to_experiment',
@@ -74,13 +75,13 @@ const specs: readonly UiToolSpec[] = [
     },
     required: ['spanId'],
     annotations: reads,
-    leadsThere: fromAnywhere,
+    advice: fromAnywhere,
   },
   {
     name: 'get_collapsed_spans',
     description: 'Get the ids of the spans that are collapsed in the trace view',
     annotations: reads,
-    leadsThere: fromTrace,
+    advice: fromTrace,
   },
   {
     name: 'highlight_spans',
@@ -88,7 +89,7 @@ const specs: readonly UiToolSpec[] = [
     properties: { spanIds: texts('Span ids'), note: text('One sentence on why they matter') },
     required: ['spanIds'],
     annotations: reads,
-    leadsThere: fromTrace,
+    advice: fromTrace,
   },
   {
     name: 'apply_label_filter',
@@ -108,13 +109,13 @@ const specs: readonly UiToolSpec[] = [
       else: { required: ['labels'] },
     },
     annotations: reads,
-    leadsThere: fromTraces,
+    advice: fromTraces,
   },
   {
     name: 'get_experiment_data',
     description: 'Get the state of the experiment: its request, the original request, and the last result',
     annotations: reads,
-    leadsThere: fromExperiment,
+    advice: fromExperiment,
   },
   {
     name: 'apply_experiment_data',
@@ -130,35 +131,35 @@ const specs: readonly UiToolSpec[] = [
     },
     required: ['data'],
     annotations: changes,
-    leadsThere: fromExperiment,
+    advice: fromExperiment,
   },
   {
     name: 'run_experiment',
     description: 'Run the experiment: asks the model with the changed request and waits up to 60 s',
     annotations: { ...changes, idempotent: false, openWorld: true },
     timeoutMs: runTimeoutMs,
-    leadsThere: fromExperiment,
+    advice: fromExperiment,
   },
   {
     name: 'evaluate_experiment_results',
     description: 'Compare the result of the experiment with the original: cost, tokens and duration',
     annotations: reads,
-    leadsThere: fromExperiment,
+    advice: fromExperiment,
   },
 ];
 
-/** The tools that a page answers. Their failures are no fault of the tool: a person may close the lid at any time. */
+/** The tools that a page answers. Their failures never count against them: people may close the page at any time. */
 export const uiTools = (bridge: UiBridge): Tool[] => specs.map((spec) => uiTool(bridge, spec));
 
 function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
-  const { name, properties = {}, required = [], rule, leadsThere, ...rest } = spec;
+  const { name, properties = {}, required = [], rule, advice, ...rest } = spec;
   const tool = defineTool({
     timeoutMs: defaultTimeoutMs,
     ...rest,
     name,
     kind: 'ui',
     tags: ['page'],
-    // A page shows texts of others.
+    // An error in the text of a page is not a failure of the call.
     semanticErrors: 'off',
     input: { type: 'object', additionalProperties: false, properties, required, ...rule },
     run: (input, run) => bridge.call(name, input, run),
@@ -166,17 +167,16 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
   return {
     ...tool,
     isListed: (lister) => bridge.hasPage(lister),
-    admit: (call) => bridge.admit(name, leadsThere, call),
-    run: (input, run) => tool.run(input, run).catch(notTheToolsFault),
+    admit: (call) => bridge.admit(name, advice, call),
+    run: (input, run) => tool.run(input, run).catch(withoutToolFault),
   };
 }
 
-function notTheToolsFault(error: unknown): never {
-  if (isDatabaseUnavailable(error))
-    throw new ToolFailure(
-      'upstream_unavailable',
-      'The database, over which pages are reached, does not answer',
-    );
+function withoutToolFault(error: unknown): never {
+  if (isDatabaseUnavailable(error)) {
+    const message = 'The database, over which pages are reached, does not answer';
+    throw new ToolFailure('upstream_unavailable', message);
+  }
   if (!(error instanceof ToolFailure)) throw error;
   const { type, message, code, data } = error;
   throw new ToolFailure(type, message, { code, data, toolFault: false });

@@ -137,7 +137,7 @@ export class HttpClient {
 const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
 function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
-  const message = `it respond ${statusCode}${why && `: ${why}`}`;
+  const message = `it answered ${statusCode}${why && `: ${why}`}`;
   const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
   const failed = (kind: FailureKind, pause = 0): UpstreamFailure =>
     new UpstreamFailure(kind, message, pause, statusCode);

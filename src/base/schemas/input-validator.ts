@@ -202,7 +202,7 @@ function exceededLimit(error: unknown): string | undefined {
 
 /** The problem of a schema that could not be tested, because the machine is busy. */
 const untested = (error: ThreadBusy, member: SchemaMember): Problem =>
-  new Problem('tool_unavailable', `${member} could not be test out: ${error.message}`, {
+  new Problem('tool_unavailable', `${member} could not be tested: ${error.message}`, {
     retryAfterMs: 10_000,
   });
 

@@ -295,7 +295,7 @@ export class AsyncExecutions {
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
         const { outcome, mayRunAgain } = await this.door.call({ ...this.requestOf(caller, call), ...queued });
         // This replica stops, or cannot reach the database.
-        if (mayRunAgain) throw new Error(`The call of ${call.tool} is closed to another replica`);
+        if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
         if (error instanceof InputRequired) return error;

@@ -153,7 +153,7 @@ async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise
 }
 
 function stillRuns(): Refusal {
-  const detail = 'The first call with this Idempotency-Key still runs: guarded again later for its outcome';
+  const detail = 'The first call with this Idempotency-Key still runs: ask again later for its outcome';
   return new Refusal('conflict', detail, { retryAfterMs: 1_000 });
 }
 

@@ -15,7 +15,7 @@ export interface Manifest {
   readonly madeAt: string;
   /** Names of the applied migrations. */
   readonly migrations: readonly string[];
-  /** Version of the queue's tables; null: no job was ever queued. */
+  /** Version of the queue's tables; null if no job was ever queued. */
   readonly jobs: number | null;
   /** Days that have partitions, with the functions that make them. */
   readonly days: readonly { readonly maker: string; readonly day: string }[];
@@ -23,7 +23,7 @@ export interface Manifest {
   readonly sequences: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** Names are quoted for SQL. Rows of partitions belong to their parent. */
+/** A table to copy. Names are quoted for SQL. A partitioned table includes its partitions. */
 interface Table {
   readonly name: string;
   readonly columns: string;
@@ -31,7 +31,7 @@ interface Table {
 
 const schemas = `pg_namespace.oid = relnamespace AND nspname IN (current_schema(), '${jobsSchema}')`;
 
-/** Migrations make their own table; replicas and the epoch of events are those of a running database. */
+/** All tables except those that migrations or a running server fill. */
 const selectTables = `
   SELECT pg_class.oid::regclass::text AS name, string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns
   FROM pg_class JOIN pg_namespace ON ${schemas}
@@ -47,7 +47,7 @@ const selectDays = `
   WHERE child.relname ~ '_\\d{8}$' AND to_regprocedure(maker || '(date)') IS NOT NULL
   ORDER BY 1, 2`;
 
-/** Those that were never asked have no value. */
+/** All sequences. Unused ones have no value. */
 const selectSequences = `
   SELECT seqrelid::regclass::text AS name, pg_sequence_last_value(seqrelid)::text AS value
   FROM pg_sequence JOIN pg_class ON pg_class.oid = seqrelid JOIN pg_namespace ON ${schemas}`;
@@ -70,7 +70,7 @@ export async function dump(client: pg.Client, folder: string, version: string): 
     const source = client.query(to(`COPY (SELECT ${columns} FROM ${name}) TO STDOUT`));
     await pipeline(source, createWriteStream(join(folder, fileOf(at)), { mode: 0o600 }));
   }
-  // Sequences stand outside of transactions: read last, they are past each copied row.
+  // Sequences ignore transactions. Read last, so that their values are beyond all copied rows.
   const sequences = await rows<Manifest['sequences'][number]>(selectSequences);
   await client.query('COMMIT');
   const manifest: Manifest = {
@@ -87,7 +87,7 @@ export async function dump(client: pg.Client, folder: string, version: string): 
   return ['backup.json', ...tables.map((_, at) => fileOf(at))];
 }
 
-/** @throws CliError if the folder holds no backup */
+/** The manifest of an unpacked backup. @throws CliError if there is none */
 export async function manifestIn(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, 'backup.json'), 'utf8').catch(() => '{}');
   const manifest = JSON.parse(text) as Manifest;
@@ -95,11 +95,11 @@ export async function manifestIn(folder: string): Promise<Manifest> {
   return manifest;
 }
 
-/** Fills a migrated database, all or nothing. */
+/** Fills a migrated database with a backup, in one transaction. */
 export async function fill(client: pg.Client, folder: string, manifest: Manifest): Promise<void> {
   const { tables, days, sequences } = manifest;
   await client.query('BEGIN');
-  // The rows are a consistent state: no trigger may change others, and the order of foreign keys does not count.
+  // Disables triggers and foreign keys, because the rows are consistent already.
   await client.query('SET LOCAL session_replication_role = replica');
   await client.query(`TRUNCATE ${tables.map(({ name }) => name).join(', ')}`);
   for (const { maker, day } of days) await client.query(`SELECT ${maker}($1::date)`, [day]);

@@ -18,7 +18,7 @@ interface BackupOptions {
 /** Max wait for the servers to write their journals to the database. */
 const flushMs = 60_000;
 
-/** Writes the database of the running servers, and on request the secrets' key, to one file. @throws CliError */
+/** Writes the database of the running servers, and optionally the encryption key, to a file. @throws CliError */
 export async function backup(
   { out, surroundings }: Session,
   file: string,
@@ -38,7 +38,7 @@ export async function backup(
     connectionString: url ?? server?.url,
     application_name: 'toolkeeper-backup',
   });
-  // A broken connection makes the next statement fail.
+  // Ignored, because after a broken connection the next statement fails.
   client.on('error', () => undefined);
   try {
     await client.connect();

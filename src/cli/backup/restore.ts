@@ -15,12 +15,12 @@ import { fill, type Manifest, manifestIn } from './backup-file.js';
 
 const key = 'secrets.key';
 
-/** Makes the database of a backup in an empty data directory, or in the empty database of DATABASE_URL. */
+/** Restores a backup into an empty data directory, or into the empty database of DATABASE_URL. */
 export async function restore({ out, surroundings }: Session, file: string): Promise<void> {
   const { dataDir, environment } = surroundings;
   if (!existsSync(file)) throw new CliError(`${file} does not exist`, exit.usage);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  // A volume of its own begins with this folder.
+  // New volumes contain `lost+found`.
   if (readdirSync(dataDir).some((name) => name !== 'lost+found'))
     throw new CliError(`${dataDir} is not empty: set TOOLKEEPER_DATA_DIR to an empty folder`, exit.usage);
   const folder = join(dataDir, 'restore');

@@ -37,7 +37,7 @@ export async function test({ client, out }: Session, name: string, input: string
   printOutcome(out, await ask(asked));
 }
 
-/** @throws CliError if the call did not succeed */
+/** Prints the outcome of a call. @throws CliError if the call did not succeed */
 function printOutcome(out: Output, outcome: OutcomeView): void {
   const { status, result, error, executionTimeMs, tool } = outcome;
   if (out.json || status === 'success') {
@@ -53,7 +53,7 @@ export interface LogsOptions {
   readonly follow?: boolean;
 }
 
-/** Prints the latest lines of a tool's log; with `follow` also new ones, without end. */
+/** Prints the latest lines of a tool's log; with `follow` also new ones, for ever. */
 export async function logs({ client, out }: Session, name: string, options: LogsOptions): Promise<void> {
   const { limit, follow } = options;
   const page = await ask(getCustomToolLogs({ client, path: { name }, query: { limit } }));
@@ -82,8 +82,9 @@ export async function logs({ client, out }: Session, name: string, options: Logs
 function lineOf(out: Output, entry: LogEntryView): string {
   const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
   const ending = [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)];
-  // The message of `terminate` contains the reason.
-  const parts = event !== 'terminate' ? [message, error] : message ? [message] : [error, ...ending];
+  // The message of `terminate`, if any, contains the reason.
+  const endParts = message ? [message] : [error, ...ending];
+  const parts = event === 'terminate' ? endParts : [message, error];
   const text = parts.filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
   return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', text) : text}`;
@@ -92,13 +93,9 @@ function lineOf(out: Output, entry: LogEntryView): string {
 /** The JSON object of an argument: its text, `@file`, or `-` for stdin. @throws CliError `usage` */
 function inputOf(argument: string): Record<string, unknown> {
   try {
-    const text =
-      argument === '-'
-        ? readFileSync(0, 'utf8')
-        : argument.startsWith('@')
-          ? readFileSync(argument.slice(1), 'utf8')
-          : argument;
-    const value: unknown = JSON.parse(text);
+    const file = argument.startsWith('@') ? argument.slice(1) : undefined;
+    const source = argument === '-' ? 0 : file;
+    const value: unknown = JSON.parse(source === undefined ? argument : readFileSync(source, 'utf8'));
     if (isObject(value)) return value;
     throw new Error('it is not an object');
   } catch (error) {

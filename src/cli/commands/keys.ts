@@ -23,12 +23,12 @@ export async function create({ client, out }: Session, name: string, options: Ke
     ...(expires !== undefined && { expiresAt: expires }),
     ...(owner !== undefined && { owner }),
   };
-  const made = await ask(createKey({ client, body }));
-  out.answer(made, () => made.key);
-  out.note(`${made.id} was created. Save the key: it is not shown again`);
+  const created = await ask(createKey({ client, body }));
+  out.answer(created, () => created.key);
+  out.note(`${created.id} was created. Save the key: it is not shown again`);
 }
 
-/** @throws CliError `usage` */
+/** Parses `<calls>/<period>`. @throws CliError `usage` */
 function rateOf(text: string): NonNullable<CreateKeyBody['rate']> {
   const [, calls, per] = /^(\d{1,7})\/(\w+)$/.exec(text) ?? [];
   if (calls === undefined)

@@ -11,7 +11,7 @@ const types: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** Each file is stored whole or not at all; the others go on. */
+/** Imports files. Each is stored completely or not at all. @throws CliError if a file failed, after all others */
 export async function importFiles({ client, out }: Session, paths: readonly string[]): Promise<void> {
   const done: { file: string; imported: number; unchanged: number }[] = [];
   const failed: { file: string; reason: string }[] = [];
@@ -45,9 +45,9 @@ export async function importFiles({ client, out }: Session, paths: readonly stri
 }
 
 function filesAt(path: string): string[] {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw new CliError(`there is nothing at ${path}`, exit.usage);
-  if (!found.isDirectory()) return [path];
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats) throw new CliError(`there is nothing at ${path}`, exit.usage);
+  if (!stats.isDirectory()) return [path];
   const files = readdirSync(path).filter((file) => extname(file) in types);
   return files.sort().map((file) => join(path, file));
 }
@@ -63,11 +63,11 @@ export async function search(
   { limit, threshold }: SearchOptions,
 ): Promise<void> {
   const query = words.join(' ');
-  const found = await ask(
+  const answer = await ask(
     searchPlaybooks({ client, query: { query, max_results: limit, min_confidence: Number(threshold) } }),
   );
-  const { playbooks } = found;
-  out.answer(found, () =>
+  const { playbooks } = answer;
+  out.answer(answer, () =>
     playbooks.length === 0
       ? 'nothing is worth showing'
       : out.table(

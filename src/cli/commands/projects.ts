@@ -16,8 +16,8 @@ import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from 
 import { CliError, codeOf, exit, withHint } from '../output.js';
 import { printTool } from './tools.js';
 
-/** A stand-in until the tool reports its own name. */
-const anyName = 'unnamed';
+/** Used until the tool reports its own name. */
+const placeholderName = 'unnamed';
 
 export interface RegisterOptions {
   readonly name?: string;
@@ -26,18 +26,18 @@ export interface RegisterOptions {
   readonly inPlace?: boolean;
 }
 
-/** Uploads a tool's files, or registers only its command if it has none or stays in place. */
+/** Uploads a tool's files, or registers only its command if it has no files or stays in place. */
 export async function register(session: Session, path: string, options: RegisterOptions): Promise<void> {
   const name = options.name ?? (await ownName(session, path, options));
   const bundle = options.inPlace ? undefined : bundleAt(path, name);
-  const ways = bundle ? await uploadWays(session, bundle) : commandWays(session, path, name);
+  const requests = bundle ? await uploadRequests(session, bundle) : commandRequests(session, path, name);
   let tool: CustomToolView;
   try {
-    tool = await ways.make();
+    tool = await requests.create();
   } catch (error) {
     if (codeOf(error) !== 'conflict') throw error;
     if (!options.update) throw withHint(error as CliError, '--update changes the existing tool');
-    tool = await ways.change();
+    tool = await requests.change();
   }
   printTool(session.out, tool);
 }
@@ -49,39 +49,39 @@ async function ownName(
   { inPlace }: RegisterOptions,
 ): Promise<string | undefined> {
   if (hasManifest(path)) return undefined;
-  const bundle = inPlace ? undefined : bundleAt(path, anyName);
+  const bundle = inPlace ? undefined : bundleAt(path, placeholderName);
   const dryRun = bundle
-    ? tryToolBundle({ client, path: { name: anyName }, body: await packed(bundle) })
-    : tryCustomTool({ client, body: projectAt(path, anyName) });
+    ? tryToolBundle({ client, path: { name: placeholderName }, body: await packed(bundle) })
+    : tryCustomTool({ client, body: projectAt(path, placeholderName) });
   const { name } = (await ask(dryRun)).handshake;
   return typeof name === 'string' && toolName.test(name) ? name : undefined;
 }
 
 /** Requests that create a tool and that change an existing one. */
-interface Ways {
-  make(): Promise<CustomToolView>;
+interface Requests {
+  create(): Promise<CustomToolView>;
   change(): Promise<CustomToolView>;
 }
 
-async function uploadWays({ client }: Session, bundle: Bundle): Promise<Ways> {
+async function uploadRequests({ client }: Session, bundle: Bundle): Promise<Requests> {
   const body = await packed(bundle);
   const path = { name: bundle.manifest.name };
   return {
-    make: () => ask(registerToolBundle({ client, path, body })),
+    create: () => ask(registerToolBundle({ client, path, body })),
     change: () => ask(replaceToolBundle({ client, path, body })),
   };
 }
 
-function commandWays({ client }: Session, path: string, named?: string): Ways {
-  const project = projectAt(path, named);
+function commandRequests({ client }: Session, path: string, newName?: string): Requests {
+  const project = projectAt(path, newName);
   const { name, ...changes } = project;
   return {
-    make: () => ask(registerCustomTool({ client, body: project })),
+    create: () => ask(registerCustomTool({ client, body: project })),
     change: () => ask(updateCustomTool({ client, path: { name }, body: changes })),
   };
 }
 
-/** Commands that install the packages of a file beside it, without running their code. */
+/** Commands that install the packages that a file names, without running their code. */
 const installers = [
   { file: 'package.json', command: 'npm ci --ignore-scripts --omit=dev' },
   {
@@ -92,20 +92,18 @@ const installers = [
 
 /** Installs the packages of a tool into its folder, so that its bundle contains them. */
 export function bundle({ out }: Session, folder: string): void {
-  const named = installers.filter(({ file }) => existsSync(join(folder, file)));
-  if (named.length === 0)
+  const needed = installers.filter(({ file }) => existsSync(join(folder, file)));
+  if (needed.length === 0)
     throw new CliError(`${folder} has neither package.json nor requirements.txt`, exit.usage);
-  for (const { command } of named) {
+  for (const { command } of needed) {
     out.note(`$ ${command}`);
     const [program = '', ...args] = command.split(' ');
     const { status, error } = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 2] });
-    if (status !== 0)
-      throw new CliError(
-        `${program} ${error ? `does not start: ${error.message}` : `ended with exit code ${status}`}`,
-      );
+    if (error) throw new CliError(`${program} does not start: ${error.message}`);
+    if (status !== 0) throw new CliError(`${program} ended with exit code ${status}`);
   }
   out.answer(
-    { folder, installed: named.map(({ file }) => file) },
+    { folder, installed: needed.map(({ file }) => file) },
     () => `upload it:  toolkeeper tool register ${folder}`,
   );
 }

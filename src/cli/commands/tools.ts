@@ -26,9 +26,9 @@ interface ListedTool {
   readonly kind: string;
   readonly version: string;
   readonly status: string;
-  /** As the executable says. */
+  /** Health as reported by the executable. */
   readonly healthStatus?: string;
-  /** As its calls say; absent for keys without `metrics:read`. */
+  /** Health by its calls; absent for keys without `metrics:read`. */
   readonly health?: string;
   readonly description: string;
   readonly errorMessage?: string;
@@ -46,10 +46,10 @@ export async function list({ client, out }: Session, words?: string): Promise<vo
     ...stateOf(known.get(name)),
   }));
   const names = new Set(tools.map(({ name }) => name));
-  const wanted = ({ name, description }: CustomToolView): boolean =>
+  const matches = ({ name, description }: CustomToolView): boolean =>
     !words || `${name} ${description}`.toLowerCase().includes(words.toLowerCase());
   const others = custom
-    .filter((tool) => !names.has(tool.name) && wanted(tool))
+    .filter((tool) => !names.has(tool.name) && matches(tool))
     .map(({ name, version, description, ...tool }) => ({
       ...{ name, kind: 'custom', version, description },
       ...stateOf({ name, version, description, ...tool }),
@@ -78,7 +78,7 @@ function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
   return { status, healthStatus, ...(errorMessage !== null && { errorMessage }) };
 }
 
-/** How a tool is doing, in the words of the console: what refuses its calls, how it is now, or its grade. */
+/** The health of a tool as the console shows it: failing, recovering or its grade, with an open circuit. */
 function healthIn(health: SystemHealthView | undefined, tool: string): Partial<ListedTool> {
   const report = health?.toolReports.find(({ toolName }) => toolName === tool);
   if (!health || !report) return {};
@@ -109,7 +109,7 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
       throw error;
     }),
   ]);
-  // Metrics stay after a tool is removed: this call fails if it does not exist.
+  // Fails for a removed tool, whose metrics still exist.
   if (!processes) await ask(getTool({ client, path: { name: tool } }));
   const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
   out.answer({ ...(processes && { processes }), report, circuit }, () =>
@@ -127,8 +127,8 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
       advice: report.recommendations.join('; ') || undefined,
     }),
   );
-  const isIll = processes?.status === 'error' || processes?.healthStatus === 'unhealthy';
-  if (isIll || report.status === 'unhealthy' || circuit.state === 'open')
+  const isBroken = processes?.status === 'error' || processes?.healthStatus === 'unhealthy';
+  if (isBroken || report.status === 'unhealthy' || circuit.state === 'open')
     throw new CliError(`${tool} is not healthy`);
 }
 
@@ -159,11 +159,11 @@ export async function revisions({ client, out }: Session, name: string): Promise
   );
 }
 
+/** Restores an earlier revision. */
 export async function rollback({ client, out }: Session, name: string, revision: number): Promise<void> {
   printTool(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
 }
 
-/** Prints a tool after a change. */
 export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;

@@ -12,9 +12,11 @@ import { type Desk, type Launch, openDesk } from '../../runtime/custom-tools/lau
 
 /** Timeout for `health`; a tool that does not answer it counts as alive. */
 const healthMs = 500;
+/** Max bytes of a message that is shown. */
 const maxShownBytes = 4_194_304;
 /** Pause after a change, because a save may be several writes. */
 const settleMs = 150;
+/** Files whose changes do not restart the tool. */
 const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
 
 /**
@@ -27,7 +29,8 @@ class Dev {
   private timeoutMs = 0;
   private lastInput: object | undefined;
   private failures = 0;
-  private turn: Promise<void> = Promise.resolve();
+  /** Ends with the last queued work. */
+  private queue: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly path: string,
@@ -37,21 +40,21 @@ class Dev {
 
   async run(): Promise<void> {
     const { workingDir } = executableAt(this.path);
-    this.inTurn(() => this.start());
-    await this.turn;
+    this.enqueue(() => this.start());
+    await this.queue;
     const watcher = this.watch(workingDir);
     const lines = createInterface({ input: process.stdin });
     this.out.note('one input a line, such as {"query": "x"}; the end of the input (Ctrl-D) ends');
-    for await (const line of lines) if (line.trim() !== '') this.inTurn(() => this.call(line));
-    await this.turn;
+    for await (const line of lines) if (line.trim() !== '') this.enqueue(() => this.call(line));
+    await this.queue;
     watcher.close();
     await this.tool?.stop();
     if (this.failures > 0) throw new CliError(`${this.failures} calls or starts failed`);
   }
 
   /** Runs work in order: a call waits for the start and for the call before it. */
-  private inTurn(work: () => Promise<void>): void {
-    this.turn = this.turn.then(work).catch((error: unknown) => this.failed((error as Error).message));
+  private enqueue(work: () => Promise<void>): void {
+    this.queue = this.queue.then(work).catch((error: unknown) => this.failed((error as Error).message));
   }
 
   private async start(): Promise<void> {
@@ -88,7 +91,7 @@ class Dev {
     if (!answer || 'error' in answer) this.failures++;
   }
 
-  /** The rules of the tool's schema that an input breaks, by the library that the server uses. */
+  /** The rules of the tool's schema that an input breaks, according to the server's own validator. */
   private async problemOf(input: object): Promise<string | undefined> {
     const { Ajv2020 } = await import('ajv/dist/2020.js');
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -104,12 +107,12 @@ class Dev {
       timer = setTimeout(() => {
         // Kills a hanging call at once: the change may be its fix.
         void this.tool?.stop();
-        this.inTurn(() => this.changed(file));
+        this.enqueue(() => this.restart(file));
       }, settleMs);
     });
   }
 
-  private async changed(file: string): Promise<void> {
+  private async restart(file: string): Promise<void> {
     this.show('note', `${file} has changed`);
     await this.start();
     if (this.lastInput) await this.execute(this.lastInput);
@@ -135,7 +138,7 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   note: 'yellow',
 };
 
-/** @throws CliError if a call failed, or the tool did not start */
+/** Runs `toolkeeper dev`. @throws CliError if a call failed or the tool did not start */
 export async function dev({ surroundings, out }: Session, path: string): Promise<void> {
   const desk = await openDesk(surroundings.environment, surroundings.dataDir);
   await new Dev(path, desk, out).run().finally(() => desk.close());
@@ -156,10 +159,10 @@ class ToolProcess {
     private readonly show: Show,
   ) {
     const { spec, limits } = launch;
-    this.process = new PoolProcess(spec, limits, tapped(show), (event) => this.on(event));
+    this.process = new PoolProcess(spec, limits, launcherShowing(show), (event) => this.on(event));
   }
 
-  /** @returns undefined if there was no answer; a missing answer to `execute` is shown */
+  /** Sends a request. @returns undefined without an answer, which is shown as an error of `execute` */
   ask(method: 'execute' | 'health', params: object, timeoutMs: number): Promise<Reply | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
     const began = performance.now();
@@ -210,7 +213,7 @@ class ToolProcess {
 }
 
 /** Starts a process and shows the lines of both directions. */
-const tapped =
+const launcherShowing =
   (show: Show): Launcher =>
   (spec) => {
     const child = launch(spec);

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
 
+/** A part of the answer of `/readyz`. */
 interface Part {
   readonly status: 'up' | 'down' | 'degraded';
   readonly message?: string;
@@ -25,21 +26,22 @@ interface StoredTool {
 
 const timeoutMs = 10_000;
 const lineBreak = `\n${' '.repeat(25)}`;
+/** Remedies by part. */
 const mends: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
   recorder: 'docs/operate/recording.md says what fills the journal',
-  embeddings: 'is EMBEDDINGS_URL right, and its model there? Meanwhile playbooks are found by words',
-  server: 'wait: it starts, or ends',
+  embeddings: 'is EMBEDDINGS_URL right, and does its model exist? Meanwhile playbooks are found by words',
+  server: 'wait: it is starting or stopping',
   tools: 'wait: tools are being loaded',
 };
-/** The way from each tier to the next one. */
+/** How to get from each tier of the sandbox to the next. */
 const nextTier = [
   'apt-get install bubblewrap socat; SANDBOX and SANDBOX_MAX_TIER must allow it',
   'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/operate/sandbox.md)',
   'give it a writable cgroup: SANDBOX_CGROUP (docs/operate/sandbox.md)',
 ];
 
-/** Prints what a server needs, what is there, and how to mend the rest. @throws CliError where something is missing */
+/** Prints all findings about a server and this host, and how to mend them. @throws CliError if something is missing */
 export async function doctor(session: Session, { token }: { readonly token?: string } = {}): Promise<void> {
   if (token !== undefined) return doctorOfToken(session, token);
   const { surroundings, out } = session;
@@ -57,13 +59,13 @@ export async function doctor(session: Session, { token }: { readonly token?: str
   if (lacking.length > 0) throw new CliError(`to be mended: ${lacking.join(', ')}`);
 }
 
-/** Prints each check of an access token, and each rule. @throws CliError if the token opens nothing */
-async function doctorOfToken({ client, out }: Session, given: string): Promise<void> {
-  // In an argument other users of this machine could read it.
-  if (given !== '-') throw new CliError('--token takes - alone: send the token to stdin', exit.usage);
+/** Prints all checks of an access token and all access rules. @throws CliError if the token grants no scopes */
+async function doctorOfToken({ client, out }: Session, source: string): Promise<void> {
+  // Other users of this machine can read arguments.
+  if (source !== '-') throw new CliError('--token takes - alone: send the token to stdin', exit.usage);
   const token = (await text(process.stdin)).trim();
-  const found = await askClient(testAccessToken({ client, body: { token } }));
-  const { checks, rules, keyId, scopes } = found;
+  const report = await askClient(testAccessToken({ client, body: { token } }));
+  const { checks, rules, keyId, scopes } = report;
   const lines = [
     ...checks.map(({ check, passed, detail }) => ({
       state: passed ? 'ok' : 'missing',
@@ -75,7 +77,7 @@ async function doctorOfToken({ client, out }: Session, given: string): Promise<v
     })),
   ];
   const opens = `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`;
-  out.answer(found, () =>
+  out.answer(report, () =>
     [...lines.map(({ state, line }) => `${out.state(state)} ${line}`), opens].join('\n'),
   );
   if (scopes.length === 0) throw new CliError('the token opens nothing');
@@ -89,27 +91,27 @@ function lineOf(out: Output, { what, state, found, mend }: Finding): string {
 /** The findings that a running server reports. @returns undefined if none answers */
 async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
   const address = surroundings.server();
-  const asked = await ask(address, '/readyz').catch(() => undefined);
-  if (!asked) return undefined;
-  const { details = {} } = (await asked.json().catch(() => ({}))) as { details?: Record<string, Part> };
-  const found = `${address.url} ${asked.ok ? 'is ready' : `answers ${asked.status}`}`;
+  const response = await ask(address, '/readyz').catch(() => undefined);
+  if (!response) return undefined;
+  const { details = {} } = (await response.json().catch(() => ({}))) as { details?: Record<string, Part> };
+  const found = `${address.url} ${response.ok ? 'is ready' : `answers ${response.status}`}`;
   if (Object.keys(details).length === 0)
     return [missing('server', found, 'another program listens there: set PORT')];
   return [
-    { what: 'server', state: asked.ok ? 'ok' : 'missing', found },
+    { what: 'server', state: response.ok ? 'ok' : 'missing', found },
     await keyFinding(address, surroundings.dataDir),
     ...(await registeredTools(address)),
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
-      .map(([part, told]) => (part === 'sandbox' ? sandboxFinding(told) : partFinding(part, told))),
+      .map(([part, report]) => (part === 'sandbox' ? sandboxFinding(report) : partFinding(part, report))),
     ...(await toolFindings(address).catch(() => [])),
   ];
 }
 
-/** The end of a refusal that explains how to allow it. */
+/** Matches the end of a refusal that explains how to allow it. */
 const allowing = /(?:to allow it(?:, set|:)|, or set) (chmod \S+ \S+|([A-Z_]+)=(\S+))$/;
 
-/** Tools that cannot be started, and the lines that allow those which a rule refuses. */
+/** Tools that cannot be started, and one line per setting that would allow all tools that it refuses. */
 async function toolFindings(address: ServerAddress): Promise<Finding[]> {
   const answer = await ask(address, '/api/v1/custom-tools?status=error&limit=100');
   const { data = [] } = (await answer.json()) as { data?: { name: string; errorMessage: string | null }[] };
@@ -132,12 +134,12 @@ async function keyFinding(address: ServerAddress, dataDir: string): Promise<Find
   return ok('key', 'the server knows it');
 }
 
-/** What each tool may touch, and MCP servers whose memory all projects share. */
+/** Findings about what each tool may touch, and about MCP servers whose memory all projects share. */
 async function registeredTools(address: ServerAddress): Promise<Finding[]> {
-  const asked = await ask(address, '/api/v1/custom-tools?limit=1000');
-  const { data = [] } = (await asked.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
+  const response = await ask(address, '/api/v1/custom-tools?limit=1000');
+  const { data = [] } = (await response.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
   const shared = data.filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared');
-  // Of one that cannot be started its error is told.
+  // `toolFindings` reports the others.
   const startable = data.filter(({ status }) => status !== 'error');
   return [
     ...startable.map(({ name, effectiveSandbox: { mayTouch } }) =>
@@ -178,7 +180,7 @@ const ask = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
     signal: AbortSignal.timeout(timeoutMs),
   });
 
-/** `missing`: a server does not work as it should; `note`: it works, and could do more. */
+/** `missing`: a server does not work as it should; `note`: it works, but could do more. */
 export interface Finding {
   readonly what: string;
   readonly state: 'ok' | 'note' | 'missing';
@@ -187,6 +189,7 @@ export interface Finding {
   readonly mend?: string;
 }
 
+/** Makers of findings. */
 export const ok = (what: string, found: string): Finding => ({ what, state: 'ok', found });
 export const note = (what: string, found: string, mend?: string): Finding => ({
   ...{ what, state: 'note', found },
@@ -216,19 +219,19 @@ const programs: readonly (readonly [string, RegExp, string, string])[] = [
   ['socat', /version [\d.]+/, 'tools with sandbox.allowedHosts', 'apt-get install socat'],
 ];
 
-/** The interpreters and helpers that tools need. */
+/** Checks the interpreters and helpers that tools need. @param path folders to search, as in PATH */
 export function programFindings(path: string | undefined): Finding[] {
-  return programs.map(([name, version, isFor, mend]) => {
+  return programs.map(([name, version, purpose, mend]) => {
     const options = { encoding: 'utf8', env: { PATH: path }, timeout: 10_000 } as const;
     const { stdout } = spawnSync(name, [name === 'socat' ? '-V' : '--version'], options);
     const [found] = version.exec(stdout ?? '') ?? [];
     if (found !== undefined) return ok(name, found.replace('version ', ''));
     const why = stdout ? `too old (${stdout.split('\n')[0]})` : 'not on the PATH';
-    return note(name, `${why}: for ${isFor}`, mend);
+    return note(name, `${why}: for ${purpose}`, mend);
   });
 }
 
-/** The findings about a server's needs while none runs. */
+/** Checks the data directory, the database and the port for a server that does not run yet. */
 export async function placeFindings(surroundings: Surroundings): Promise<Finding[]> {
   const { dataDir, environment } = surroundings;
   return [folderFinding(dataDir), await databaseFinding(environment), await portFinding(environment)];

@@ -7,7 +7,7 @@ import { LocalServer } from '../server/local-server.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { exit } from '../output.js';
 
-/** A message of JSON-RPC, as far as the relay looks into it. */
+/** The members of a JSON-RPC message that the relay reads. */
 interface Message {
   readonly id?: string | number | null;
   readonly method?: string;
@@ -19,7 +19,7 @@ interface Message {
   };
 }
 
-interface Sent {
+interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -31,8 +31,8 @@ const versionMeta = 'io.modelcontextprotocol/protocolVersion';
 const streamPauses = { firstMs: 200, maxMs: 10_000 };
 
 /**
- * MCP between a client's pipe and a server's Streamable HTTP: each line is posted as it is, and what is answered is
- * written as lines. Nothing is kept but what HTTP asks for in headers, so that the server may be another one meanwhile.
+ * Relays MCP between a client's pipe and a server's Streamable HTTP. Lines are posted unchanged, answers are written as
+ * lines. The relay remembers only what headers need, so that the server may be replaced meanwhile.
  */
 export class Relay {
   private session: string | undefined;
@@ -43,6 +43,7 @@ export class Relay {
     private readonly write: (line: string) => void,
   ) {}
 
+  /** Posts a line and writes its answers. Never rejects. */
   async take(line: string): Promise<void> {
     let message: Message;
     try {
@@ -66,12 +67,12 @@ export class Relay {
     return answer;
   }
 
-  /** Sends a message. If no server listened, one is started and gets it. */
-  private async send({ headers, ...init }: Sent): Promise<Response> {
+  /** Sends a request. If no server listens, one is started and gets it. */
+  private async send({ headers, ...init }: HttpRequest): Promise<Response> {
     const attempt = async (): Promise<Response> => {
       const { url, key } = await this.server.address();
-      const shown = { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) };
-      return patientFetch(`${url}/mcp`, { ...init, headers: shown });
+      const authorization = key !== undefined && { authorization: `Bearer ${key}` };
+      return patientFetch(`${url}/mcp`, { ...init, headers: { ...headers, ...authorization } });
     };
     return attempt().catch((error: unknown) => {
       if (!wasRefused(error)) throw error;
@@ -82,8 +83,8 @@ export class Relay {
 
   /** Headers that Streamable HTTP requires beside a message. */
   private headersOf({ method, params }: Message): Record<string, string> {
-    const stated = params?._meta?.[versionMeta];
-    const modern = typeof stated === 'string' ? stated : undefined;
+    const declared = params?._meta?.[versionMeta];
+    const modern = typeof declared === 'string' ? declared : undefined;
     if (method === 'initialize' && typeof params?.protocolVersion === 'string') this.version = undefined;
     const version = modern ?? this.version;
     const name = params?.name ?? (method === 'resources/read' ? params?.uri : undefined);
@@ -97,28 +98,28 @@ export class Relay {
     };
   }
 
-  /** @param asked the request's id: what refuses it before it is read does not know that */
-  private async passOn(answer: Response, asked?: Message['id']): Promise<void> {
+  /** Writes the messages of an answer. @param requestId for refusals without it, made before the body was read */
+  private async passOn(answer: Response, requestId?: Message['id']): Promise<void> {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream') && answer.body) {
       const events = answer.body
         .pipeThrough(new TextDecoderStream())
         .pipeThrough(new EventSourceParserStream());
-      for await (const { data } of events) this.writeMessage(data, asked);
+      for await (const { data } of events) this.writeMessage(data, requestId);
       return;
     }
     const text = await answer.text();
-    if (text.trim() !== '') this.writeMessage(text, asked);
+    if (text.trim() !== '') this.writeMessage(text, requestId);
   }
 
-  /** A message is one line, however it was written. */
-  private writeMessage(text: string, asked: Message['id']): void {
+  /** Writes a message as one line. */
+  private writeMessage(text: string, requestId: Message['id']): void {
     const message = JSON.parse(text) as Message & { result?: { protocolVersion?: string } };
     this.version = message.result?.protocolVersion ?? this.version;
-    const lacksId = message.id === null && asked !== undefined;
-    // Passed on unparsed if possible: numbers may be larger than JavaScript's.
+    const lacksId = message.id === null && requestId !== undefined;
+    // Unparsed if possible, because JavaScript would change large numbers.
     const isReady = !lacksId && !text.includes('\n');
-    this.write(isReady ? text : JSON.stringify({ ...message, ...(lacksId && { id: asked }) }));
+    this.write(isReady ? text : JSON.stringify({ ...message, ...(lacksId && { id: requestId }) }));
   }
 
   /** Follows the server's notifications, such as that its list of tools has changed. */
@@ -132,7 +133,7 @@ export class Relay {
           await this.passOn(answer);
         }
       } catch {
-        // The stream broke, and is opened again.
+        // The stream has broken and is opened again.
       }
       await pause(backOff(failures + 1, streamPauses));
     }
@@ -143,11 +144,11 @@ export class Relay {
   }
 }
 
-/** A header holds ASCII alone: other names go in base64. */
+/** A name as a header value: other characters than ASCII need base64. */
 const headerText = (name: string): string =>
   /^[\x21-\x7e]+$/.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
 
-/** Whether nothing was sent, because no server listened. */
+/** Whether no server listened, so that nothing was sent. */
 const wasRefused = (error: unknown): boolean =>
   ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 
@@ -156,14 +157,14 @@ function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : messageOf(error);
 }
 
-/** The server's own limit of a body. */
+/** The server's own limit of bodies. */
 const maxLineBytes = 64 * 1_048_576;
 
 const lookForParentMs = 500;
 
 /**
- * MCP over stdin and stdout, for clients that start their servers. The process exits when the client closes stdin or
- * dies: the system then closes all connections, and the server cancels what the client still waited for.
+ * Runs `toolkeeper mcp`: MCP over stdin and stdout, for clients that start their servers. The process exits when the
+ * client closes stdin or dies. Its connections then close, and the server cancels the open calls.
  */
 export function mcp({ surroundings }: Session): Promise<never> {
   const server = new LocalServer(surroundings);

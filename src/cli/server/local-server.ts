@@ -10,15 +10,15 @@ import type { Session } from '../api.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
 import { CliError, exit } from '../output.js';
 
-/** A first start makes a database, too. */
+/** Long, because the first start creates a database. */
 const startTimeoutMs = 120_000;
-/** A server that listens but is not ready, for example without its database, reports that itself. */
+/** Time after which a server that is not ready is used anyway: it reports the reason itself. */
 const unreadyMs = 10_000;
-const lookEveryMs = 50;
+const pollMs = 50;
 
 /**
- * The server of a data directory: the one that runs, else one that is started here and ends with this process. Of several
- * who look for it at once one starts it, and the others use that.
+ * The server of a data directory: the running one, or one that is started here and ends with this process. If several
+ * processes need it at once, one starts it for all.
  */
 export class LocalServer {
   private child: ChildProcess | undefined;
@@ -27,12 +27,13 @@ export class LocalServer {
 
   constructor(private readonly surroundings: Surroundings) {}
 
-  /** @throws CliError where none can be started */
+  /** The server's address. @throws CliError if no server can be started */
   address(): Promise<ServerAddress> {
-    return (this.known ??= this.find().catch((error: unknown) => {
+    this.known ??= this.find().catch((error: unknown) => {
       this.known = undefined;
       throw error;
-    }));
+    });
+    return this.known;
   }
 
   /** Forgets a server that no longer listens. */
@@ -47,17 +48,17 @@ export class LocalServer {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     const release = await acquireLock(join(dataDir, 'start.lock'), startTimeoutMs);
     try {
-      await this.untilThere(dataDir);
+      await this.startIfNeeded(dataDir);
       return this.surroundings.server();
     } finally {
       await release();
     }
   }
 
-  /** One that ends keeps its name until it is gone: then another is started. */
-  private async untilThere(dataDir: string): Promise<void> {
+  /** Waits until a server is ready. Starts one if none runs, also after a stopping one has ended. */
+  private async startIfNeeded(dataDir: string): Promise<void> {
     let unreadyFrom: number | undefined;
-    for (const end = Date.now() + startTimeoutMs; Date.now() < end; await pause(lookEveryMs)) {
+    for (const end = Date.now() + startTimeoutMs; Date.now() < end; await pause(pollMs)) {
       const running = runningServer(dataDir);
       if (await isReady(running)) return;
       if (running) {
@@ -72,7 +73,7 @@ export class LocalServer {
     throw new CliError(`the server was not ready within ${startTimeoutMs / 1_000} s`, exit.unreachable);
   }
 
-  /** On a free port: clients find the server through its data directory. */
+  /** Starts the server on a free port, which clients read from the data directory. */
   private start(): void {
     const { environment } = this.surroundings;
     const settings = { PORT: environment['PORT'] || '0', LOG_LEVEL: environment['LOG_LEVEL'] || 'warn' };
@@ -99,7 +100,7 @@ async function isReady(running: RunningServer | undefined): Promise<boolean> {
   return answer?.ok === true;
 }
 
-/** Starts the server of this package as `npm start` does, with the Node that runs this. */
+/** Starts the server of this package like `npm start`, with the Node of this process. */
 function startServer(
   { root, dataDir, environment }: Surroundings,
   stdio: StdioOptions,
@@ -117,10 +118,10 @@ function startServer(
   });
 }
 
-/** Runs the server in the foreground; its exit code is ours. */
+/** Runs the server in the foreground and takes over its exit code. */
 export async function start({ surroundings }: Session): Promise<void> {
   const child = startServer(surroundings, 'inherit');
-  // A Ctrl-C reaches it by itself; this process goes on until it has drained.
+  // Ctrl-C reaches the server directly. This process waits until it has drained.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   const [code] = (await once(child, 'exit')) as [number | null];

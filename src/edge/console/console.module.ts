@@ -9,10 +9,10 @@ import { Problem } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { StaticFile } from '../../web/rest/static-file.js';
 
-/** Names of assets hold a hash of their content. */
+/** For assets, whose names contain a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';
 
-/** Scripts and styles come from this server alone; the nonce is for the one style element that the code editor makes. */
+/** Allows scripts and styles of this server only. The nonce is for the style element that the code editor creates. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -36,7 +36,7 @@ const notBuilt = (publicPath: string): string => `<!doctype html>
 </html>
 `;
 
-/** The web console's files. They hold no secret: whoever opens them signs in by the API. */
+/** Serves the files of the web console. They contain no secrets: users sign in through the API. */
 @ApiExcludeController()
 @Controller()
 export class ConsoleController {
@@ -49,15 +49,15 @@ export class ConsoleController {
     this.files = new ConsoleFiles(join(root, 'console', 'dist'), this.publicPath);
   }
 
-  /** Browsers are led to the console, API clients to the pages that explain the API. */
+  /** Redirects browsers to the console and API clients to the documentation. */
   @Get()
   @Public()
   @Redirect()
   home(@Headers('accept') accept: string | undefined): { url: string } {
-    return { url: this.publicPath + (wantsPage(accept) ? '/console/' : '/docs') };
+    return { url: `${this.publicPath}${wantsPage(accept) ? '/console/' : '/docs'}` };
   }
 
-  /** @throws Problem `not_found` */
+  /** Sends an asset. @throws Problem `not_found` */
   @Get('console/assets/:name')
   @Public()
   async asset(
@@ -70,7 +70,7 @@ export class ConsoleController {
     await file.send(encodings, reply.header('cache-control', forEver));
   }
 
-  /** Every address below /console/ is the same page, which shows what the address says. @throws Problem `not_found` */
+  /** Sends the page of the console, which is the same for all paths below /console/. @throws Problem `not_found` */
   @Get(['console', 'console/*'])
   @Public()
   async page(@Headers('accept') accept: string | undefined, @Res() reply: FastifyReply): Promise<void> {
@@ -90,7 +90,7 @@ export class ConsoleController {
 }
 
 const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
-/** Monitors and `curl -I` name no type. */
+/** Accepts all types, too, because monitors and `curl -I` name none. */
 const takesPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';
 
 const types: Readonly<Record<string, string>> = {
@@ -100,14 +100,14 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** The built console, read once: a build that takes its place takes effect with the next start. */
+/** The built console, read once at the start. */
 export class ConsoleFiles {
   private readonly assets = new Map<string, StaticFile>();
   private readonly index: string | undefined;
 
   /**
-   * @param folder where the build stands; what is absent or half there counts as no build
-   * @param publicPath path below which a proxy shows the server
+   * @param folder the build; if it is incomplete, there is no console
+   * @param publicPath path below which a proxy serves this server
    */
   constructor(folder: string, publicPath: string) {
     try {
@@ -126,7 +126,7 @@ export class ConsoleFiles {
     return this.assets.get(name);
   }
 
-  /** @returns the page with this nonce at the places where a nonce belongs; undefined if there is no build */
+  /** The page with a nonce; undefined if there is no build. */
   page(nonce: string): string | undefined {
     return this.index?.replaceAll('__NONCE__', nonce);
   }

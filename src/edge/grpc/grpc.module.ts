@@ -24,20 +24,20 @@ import { type Method, ToolHealthMethods } from './tool-health-methods.js';
 
 const service = 'toolkeeper.v1.ToolHealth';
 const limits = { 'grpc.max_receive_message_length': 65_536, 'grpc.max_concurrent_streams': 100 };
-/** INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE; all else is INTERNAL. */
+/** gRPC codes by HTTP status: INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE. */
 const codes: Readonly<Record<number, status>> = { 400: 3, 401: 16, 403: 7, 404: 5, 503: 14 };
 
-/** What failed, as gRPC says it; wrong fields have their names of the proto file. */
+/** The gRPC status of an error; INTERNAL unless `codes` has another one. Fields have their names of the proto file. */
 function statusOf(error: unknown): { readonly code: status; readonly details: string } {
   const { code, detail, details } = loggedProblem(error, newId());
-  const inSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (big) => `_${big.toLowerCase()}`);
-  const fields = details.errors?.map(({ pointer, detail: why }) => `${inSnakeCase(pointer.slice(1))} ${why}`);
+  const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (big) => `_${big.toLowerCase()}`);
+  const fields = details.errors?.map(({ pointer, detail: why }) => `${snakeCase(pointer.slice(1))} ${why}`);
   return { code: codes[errorTable[code].http] ?? status.INTERNAL, details: fields?.join('; ') ?? detail };
 }
 
 /**
- * Serves docs/tool-health.proto, the standard health service and reflection. Nest's own transport stands on the same
- * library, but every start would load it as soon as it is installed, whether it serves or not.
+ * Serves docs/tool-health.proto, the standard health service and reflection. Nest's own transport is not used: it would
+ * load the gRPC library at each start, even if gRPC is off.
  */
 @Injectable()
 export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -45,7 +45,7 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
   private readonly callers = new WeakMap<Metadata, Principal>();
   private readonly pipe = new DtoPipe();
   private readonly health = new HealthImplementation({ '': 'NOT_SERVING', [service]: 'NOT_SERVING' });
-  private readonly server = new Server({ ...limits, interceptors: [(...call) => this.admitted(...call)] });
+  private readonly server = new Server({ ...limits, interceptors: [(...call) => this.intercept(...call)] });
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'root'>,
@@ -76,45 +76,46 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
 
   beforeApplicationShutdown(): void {
     this.server.tryShutdown(() => undefined);
-    // Until then answers that are written leave.
+    // Leaves open answers this time to be written.
     setTimeout(() => this.server.forceShutdown(), 500).unref();
   }
 
-  /** The health service needs no key, as probes need none; reflection needs what the documents need. */
-  private admitted(...[{ path }, call]: Parameters<ServerInterceptor>): ServerInterceptingCall {
+  /** Checks the caller of each call. The health service needs no key; reflection needs the same rights as the docs. */
+  private intercept(...[{ path }, call]: Parameters<ServerInterceptor>): ServerInterceptingCall {
     const isProbe = path.startsWith('/grpc.health.v1.');
     const scope = path.endsWith('/RecordExecution') ? 'tools:admin' : 'metrics:read';
     const own = path.startsWith(`/${service}/`) && { url: path, scopes: [scope] as const };
     const onReceiveMetadata = (metadata: Metadata, next: (metadata: Metadata) => void): void => {
       const headers = { ...(metadata.getMap() as Record<string, string>), host: call.getHost() };
       const visit = { headers, method: 'POST', protocol: 'http', raw: { httpVersion: '2.0' } } as const;
-      const admitted = async (): Promise<void> => {
+      const admit = async (): Promise<void> => {
         const route = own || { url: '/docs', public: isProbe };
         this.callers.set(metadata, await this.policy.admit(visit, route));
         if (isProbe) await this.showReadiness();
         next(metadata);
       };
-      admitted().catch((error: unknown) => call.sendStatus(statusOf(error)));
+      admit().catch((error: unknown) => call.sendStatus(statusOf(error)));
     };
     return new ServerInterceptingCall(call, { start: (next) => next({ onReceiveMetadata }) });
   }
 
   private handler([type, answer]: Method): handleUnaryCall<object, object> {
     return ({ request, metadata }, callback) => {
-      const answered = this.lifecycle.requests.during(async () => {
+      const answering = this.lifecycle.requests.during(async () => {
         if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
-        const asked = await this.pipe.read(type, request, 'query');
+        const dto = await this.pipe.read(type, request, 'query');
         await this.recorder.catchUp();
-        return answer(asked as never, this.callers.get(metadata) as Principal);
+        return answer(dto as never, this.callers.get(metadata) as Principal);
       });
-      answered.then(callback.bind(undefined, null), (error: unknown) => callback(statusOf(error)));
+      answering.then(callback.bind(undefined, null), (error: unknown) => callback(statusOf(error)));
     };
   }
 
+  /** Copies the readiness of the server to the health service. */
   private async showReadiness(): Promise<void> {
     const [{ status: ready }] = await Promise.allSettled([this.readiness.ready(false)]);
-    const shown = ready === 'fulfilled' ? 'SERVING' : 'NOT_SERVING';
-    for (const name of ['', service]) this.health.setStatus(name, shown);
+    const serving = ready === 'fulfilled' ? 'SERVING' : 'NOT_SERVING';
+    for (const name of ['', service]) this.health.setStatus(name, serving);
   }
 }
 

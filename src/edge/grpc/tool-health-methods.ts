@@ -9,20 +9,20 @@ import { ToolMetricsService } from '../../records/executions/tool-metrics.servic
 import type { Principal } from '../../web/contract/principal.js';
 import { AnyText, OptionalInt, OptionalMap, Text } from '../../web/rest/dto.js';
 
-class OfTool {
+class ToolName {
   @Text(256) readonly toolName!: string;
 }
-const ofTool = <Query extends object>(query: Type<Query>) => IntersectionType(OfTool, query);
+const forTool = <Query extends object>(query: Type<Query>) => IntersectionType(ToolName, query);
 
 const filters = ['status', 'userId', 'sessionId', 'requestId', 'errorType'] as const;
-class Execution extends ofTool(PickType(ExecutionsQuery, filters)) {
+class Execution extends forTool(PickType(ExecutionsQuery, filters)) {
   @OptionalInt(0, 2_147_483_647) readonly executionTimeMs?: number;
   @AnyText({ required: false }) readonly errorMessage?: string;
   @OptionalMap({ additionalProperties: { type: 'string' } }) readonly metadata?: Record<string, string>;
 }
-type Of<Query> = OfTool & Query;
+type ForTool<Query> = ToolName & Query;
 
-/** The request of a method, and what answers it. */
+/** The request type of a method, and the function that answers it. */
 export type Method = readonly [Type<object>, (request: never, caller: Principal) => Promise<object>];
 
 /** The service of docs/tool-health.proto: each method gives its REST route's answer. */
@@ -33,14 +33,14 @@ export class ToolHealthMethods {
   constructor(health: ToolHealthService, metrics: ToolMetricsService, circuits: CircuitsService) {
     this.byName = {
       CheckToolHealth: [
-        ofTool(Period),
-        (q: Of<Period>, by) => health.within(by).checkToolHealth(q.toolName, q.periodHours),
+        forTool(Period),
+        (q: ForTool<Period>, by) => health.within(by).checkToolHealth(q.toolName, q.periodHours),
       ],
       CheckAllToolsHealth: [Period, (q: Period, by) => health.within(by).checkAllToolsHealth(q.periodHours)],
       GetHealthSummary: [Period, (q: Period, by) => health.within(by).getHealthSummary(q.periodHours)],
-      GetToolHealth: [OfTool, (q: OfTool, by) => health.within(by).requireToolHealth(q.toolName)],
-      GetToolStats: [ofTool(PeriodQuery), (q: Of<PeriodQuery>, by) => metrics.stats(q.toolName, q, by)],
-      ShouldCircuitBreak: [ofTool(Advice), (q: Of<Advice>) => circuits.advice(q.toolName, q)],
+      GetToolHealth: [ToolName, (q: ToolName, by) => health.within(by).requireToolHealth(q.toolName)],
+      GetToolStats: [forTool(PeriodQuery), (q: ForTool<PeriodQuery>, by) => metrics.stats(q.toolName, q, by)],
+      ShouldCircuitBreak: [forTool(Advice), (q: ForTool<Advice>) => circuits.advice(q.toolName, q)],
       RecordExecution: [
         Execution,
         async ({ errorMessage, ...execution }: Execution, { userId, keyId }) => {

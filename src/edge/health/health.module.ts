@@ -43,14 +43,14 @@ export class HealthService {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'version'>,
   ) {}
 
-  /** The process answers: nothing else is asked, since a restart would not mend it. */
+  /** Liveness. It checks nothing but the process itself, because a restart would not mend anything else. */
   live(): Promise<HealthCheckResult> {
     return this.checks.check([]);
   }
 
   /**
-   * Ready while new calls are taken, once every part of the start was tried, and while no room says it is down.
-   * @param detailed says of each part more than its status: what the sandbox is, for example, is not for everybody
+   * Readiness: the start work is over, new calls are accepted, and no part is down.
+   * @param detailed whether to include details of the parts, which are not for everybody
    */
   ready(detailed: boolean): Promise<HealthCheckResult> {
     const rooms = [...this.contributors.health()];
@@ -64,6 +64,7 @@ export class HealthService {
     ]);
   }
 
+  /** Startup: the start work is over. */
   started(): Promise<HealthCheckResult> {
     return this.checks.check([() => this.indicate('startup', this.startup())]);
   }
@@ -73,7 +74,7 @@ export class HealthService {
     return { status: state === 'ready' ? 'up' : 'down', state, version: this.config.version };
   }
 
-  /** Degraded, not down, when a part of the start work failed: the rest can serve. */
+  /** Degraded, not down, if some start work failed: the other parts can serve. */
   private startup(): PartHealth {
     const parts = this.startupWork.view();
     const message = this.startupWork.progress?.();
@@ -91,7 +92,7 @@ export class HealthService {
   }
 }
 
-/** A part of a replica that is not well. */
+/** A part of a replica that is degraded or down. */
 class TroubledPartView {
   @Example('recorder') readonly part!: string;
   @OneOfThese(['degraded', 'down'], 'degraded') readonly status!: string;
@@ -100,7 +101,7 @@ class TroubledPartView {
 
 class JournalLagView {
   @Example(0, 'Records that wait for the database') readonly depth!: number;
-  @Example(0, 'Milliseconds that the oldest of them waits') readonly oldestMs!: number;
+  @Example(0, 'Milliseconds for which the oldest of them has waited') readonly oldestMs!: number;
 }
 
 /** A replica as of its last heartbeat. */
@@ -109,10 +110,10 @@ export class ReplicaView {
   @Example('gateway-2:3000', 'Host and port') readonly name!: string;
   @Example('gateway-2') readonly host!: string;
   @Example('1.4.0') readonly version!: string;
-  @NullableText('http://10.0.3.7:3000', 'Where other replicas reach it') readonly address!: string | null;
+  @NullableText('http://10.0.3.7:3000', 'Its URL for other replicas') readonly address!: string | null;
   @ApiProperty({ type: Number, nullable: true, example: 3, description: 'Tier of its sandbox' })
   readonly tier!: number | null;
-  @Example(false, 'Whether it is the one that answers') readonly self!: boolean;
+  @Example(false, 'Whether it is the replica that answers') readonly self!: boolean;
   @Moment() readonly startedAt!: Date;
   @Moment() readonly seenAt!: Date;
   @NullableMoment(null) readonly silentSince!: Date | null;
@@ -124,7 +125,7 @@ export class ReplicaListView {
   @ApiProperty({ type: [ReplicaView], description: 'Oldest first' }) readonly data!: ReplicaView[];
 }
 
-/** @param silent ids of those that did not answer just now */
+/** A replica as answers show it. @param silent ids of replicas that did not answer just now */
 export function replicaView(
   { parts, ...replica }: Replica,
   self: string,
@@ -138,7 +139,7 @@ export function replicaView(
   return { ...replica, silentSince, self: replica.id === self, journal: { depth, oldestMs }, troubles };
 }
 
-/** A failed probe answers Terminus' own body: it is what Kubernetes' events and dashboards show. */
+/** Answers failed probes with Terminus' own body, which Kubernetes' events and dashboards show. */
 @Catch(ServiceUnavailableException)
 class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
   catch(exception: ServiceUnavailableException, host: ArgumentsHost): void {
@@ -165,8 +166,7 @@ export class HealthController {
   @HealthCheck()
   @ApiOperation({
     summary: 'The process answers',
-    description:
-      'For liveness probes: no dependency is asked, so that a database that is away restarts nothing.',
+    description: 'For liveness probes. No dependency is checked, so that a lost database restarts nothing.',
   })
   livez(): Promise<HealthCheckResult> {
     return this.service.live();
@@ -176,9 +176,9 @@ export class HealthController {
   @Public()
   @HealthCheck()
   @ApiOperation({
-    summary: 'New calls are taken: tools, journal, not draining',
+    summary: 'New calls are accepted',
     description:
-      'For readiness probes: 503 while the server starts, drains, does not know its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
+      'For readiness probes: 503 while the server starts, drains, does not know its tools or cannot record calls. The details name all parts and their status, with more for the scope `tools:admin`.',
   })
   readyz(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
     return this.service.ready(scopes.has('tools:admin'));
@@ -188,9 +188,9 @@ export class HealthController {
   @Public()
   @HealthCheck()
   @ApiOperation({
-    summary: 'The work of the start is done',
+    summary: 'The start work is done',
     description:
-      'For startup probes: 503 until the custom tools are known and the catalogue is imported; a part that failed is named and degrades. Tools are loaded afterwards, or when they are called: the message says how many are.',
+      'For startup probes: 503 until the custom tools are listed and the catalogue is imported. Failed parts are named and degrade the status. Tools are loaded afterwards, or when they are called; the message counts them.',
   })
   startupz(): Promise<HealthCheckResult> {
     return this.service.started();
@@ -199,9 +199,9 @@ export class HealthController {
   @Get('api/v1/replicas')
   @Scopes('tools:admin')
   @ApiOperation({
-    summary: 'List the replicas that serve on this database',
+    summary: 'List the replicas that share this database',
     description:
-      'Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat. One that does not answer through the database within two seconds is `silentSince` its last heartbeat; it may still serve. It is listed for an hour, unless it has stopped or another one has taken its address.',
+      'Each with its version, sandbox tier, journal and troubles, as of its last heartbeat. A replica that does not answer through the database within two seconds is `silentSince` its last heartbeat; it may still serve. It is listed for an hour, unless it has stopped or another replica has its address now.',
   })
   @ApiOkResponse({ type: ReplicaListView })
   @ApiProblems('database_unavailable', 'unauthorized', 'forbidden')
@@ -213,7 +213,7 @@ export class HealthController {
 }
 
 @Module({
-  // Terminus would log every failed probe as an error; the body says enough.
+  // Terminus would log each failed probe as an error, although the answer has the reason.
   imports: [TerminusModule.forRoot({ logger: false })],
   controllers: [HealthController],
   providers: [HealthService],

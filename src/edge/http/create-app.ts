@@ -39,16 +39,16 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   app.useGlobalPipes(new DtoPipe());
   app.useGlobalFilters(new ProblemFilter());
   limitConnections(app.getHttpServer());
-  acceptJsonAlone(app);
+  acceptOnlyJson(app);
   compressAnswers(app.getHttpAdapter().getInstance());
-  // An input that is too deep for its tool is refused by the door, with the code for that.
+  // A higher limit than that of inputs, so that the door refuses a deep input with its own code.
   registerRequestHooks(app, config.toolInput.maxDepth + 64);
   setUpDocs(app, config.root, config.server.publicPath);
   return app;
 }
 
-/** A form cannot send JSON: what a page of another origin makes a browser post has one of the other types. */
-function acceptJsonAlone(app: NestFastifyApplication): void {
+/** Refuses the content types of HTML forms, because pages of other origins can make browsers post them. */
+function acceptOnlyJson(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeContentTypeParser('text/plain');
   acceptBodies(fastify, ['application/x-protobuf', 'application/x-www-form-urlencoded']);
@@ -61,9 +61,9 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Ser
     keepAliveTimeout: server.keepAliveTimeoutMs,
     clientErrorHandler: refuseBytes,
     frameworkErrors: answerUnroutable,
-    // An input at its cap must pass, so the envelope around it has room, too.
+    // Leaves room for the envelope around an input of maximum size.
     bodyLimit: Math.max(server.bodyLimitBytes, toolInput.maxBytes + 65_536),
-    // At shutdown only sockets without a request are cut: answers under way arrive.
+    // At shutdown only sockets without a request are closed, so that open answers arrive.
     forceCloseConnections: 'idle',
     trustProxy: server.trustProxy,
     requestIdHeader: false,
@@ -73,7 +73,7 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Ser
   };
 }
 
-/** An address that cannot be read: Fastify asks here before it has a route, and before any hook has run. */
+/** Answers an unreadable URL, which Fastify reports before routing and before any hook. */
 function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: FastifyReply): void {
   const { status, headers, body } = new ProblemFilter().answer(error, id);
   void reply
@@ -82,18 +82,18 @@ function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: Fa
     .send(body);
 }
 
-/** Shorter answers fit into a few packets as they are. */
+/** Min length of a compressed answer. Shorter ones fit into a few packets anyway. */
 const minChars = 4_096;
 
-/** Compresses long answers of GET routes, in a thread of zlib. Calls of tools are POST: they get no hook. */
+/** Compresses long answers of GET routes in zlib's thread. Calls of tools are POST requests and not compressed. */
 export function compressAnswers(fastify: FastifyInstance): void {
   fastify.addHook('onRoute', (route) => {
-    if (route.method === 'GET') route.onSend = [...[route.onSend ?? []].flat(), compressed];
+    if (route.method === 'GET') route.onSend = [...[route.onSend ?? []].flat(), compress];
   });
 }
 
-/** Streams and buffers pass as they are. */
-const compressed: onSendHookHandler = (request, reply, payload, done) => {
+/** Compresses long texts. Streams and buffers are not changed. */
+const compress: onSendHookHandler = (request, reply, payload, done) => {
   if (typeof payload !== 'string' || payload.length < minChars) return done(null, payload);
   void reply.header('vary', 'accept-encoding');
   if (!takesGzip(request.headers['accept-encoding'])) return done(null, payload);
@@ -104,17 +104,17 @@ const compressed: onSendHookHandler = (request, reply, payload, done) => {
 const tags = {
   tools: 'List and call the tools',
   'custom-tools': 'Register, change and watch executables as tools',
-  'tool-metrics': 'What happened: every execution and its figures',
-  'tool-health': 'What it means: grades, error patterns and circuits',
-  investigations: 'What an investigation may still spend',
+  'tool-metrics': 'Executions and their figures',
+  'tool-health': 'Grades, error patterns and circuits',
+  investigations: 'Budgets of investigations',
   playbooks: 'The catalogue that get_playbooks searches',
-  traces: 'What agents did: spans, runs and threads',
-  experiments: 'Calls of models, tried again with changes',
+  traces: 'Spans, runs and threads of agents',
+  experiments: 'Model calls, repeated with changes',
   pages: 'Tabs of the console that answer the tools of kind `ui`',
   assistant: 'Chats in which a language model calls the tools for a person',
-  events: 'What happens to tools, as it happens',
-  keys: 'API keys, and what was done with the rights of an administrator',
-  session: 'Browsers that sign in',
+  events: 'Events of tools, as a list or a stream',
+  keys: "API keys, and the log of administrators' actions",
+  session: 'Sign-in of browsers',
   operations: 'Probes and metrics',
 } as const;
 
@@ -127,7 +127,7 @@ export function setUpDocs(app: NestFastifyApplication, root: string, publicPath:
   fastify.addHook('onRoute', (route) => {
     if (route.url.startsWith('/docs')) route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
   });
-  // Takes 8 ms; to draw it from the decorators took 0.3 s and 17 MB. A string of JSON contains no line break.
+  // Read from the file in 8 ms; generating it takes 0.3 s and 17 MB. JSON strings contain no line breaks.
   const document = (): string =>
     readFileSync(join(root, 'docs', 'openapi.json'), 'utf8')
       .replaceAll(/\n */g, '')
@@ -148,10 +148,10 @@ export function setUpDocs(app: NestFastifyApplication, root: string, publicPath:
   });
 }
 
-/** The server of the document, unless a proxy shows it below a path. */
+/** The server's path in the document, unless a proxy serves it below another one. */
 const anyPath = '/';
 
-/** Swagger UI's page has styles within it, and pictures as data. */
+/** Content security policy of Swagger UI, whose page has inline styles and data URLs. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -168,7 +168,7 @@ const allowPage: onRequestHookHandler = (_request, reply, done) => {
   done();
 };
 
-/** The document of docs/openapi.json, drawn from the decorators by `npm run client`. */
+/** Generates the document of docs/openapi.json from the decorators, for `npm run client`. */
 export function createDocument(app: NestFastifyApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Toolkeeper')
@@ -193,13 +193,13 @@ export function createDocument(app: NestFastifyApplication): OpenAPIObject {
   const { paths, components } = document;
   return {
     ...document,
-    paths: sorted(paths),
-    components: { ...components, schemas: sorted(components?.schemas) },
+    paths: sortMembers(paths),
+    components: { ...components, schemas: sortMembers(components?.schemas) },
   };
 }
 
-/** Sorts members by name, because their order is that of the imports. */
-const sorted = <T>(members: Record<string, T> = {}): Record<string, T> =>
+/** Sorts members by name, because their order depends on that of the imports. */
+const sortMembers = <T>(members: Record<string, T> = {}): Record<string, T> =>
   Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 interface Operation {
@@ -207,15 +207,16 @@ interface Operation {
   [auditedOperation]?: true;
 }
 
-/** Each act of an administrator on what is there may be answered so. */
+/** Documents status 202 for audited changes of existing things. */
 function addUnconfirmed(path: string, method: string, operation: Operation): void {
   const { responses, [auditedOperation]: isAudited } = operation;
   delete operation[auditedOperation];
   if (!isAudited || !isAct(method.toUpperCase(), path) || responses['201']) return;
   const { content } = responses['200'] ?? {};
-  const [own, more] = [content?.['application/json']?.schema, { $ref: getSchemaPath(UnconfirmedView) }];
+  const own = content?.['application/json']?.schema;
+  const more = { $ref: getSchemaPath(UnconfirmedView) };
   responses['202'] = {
-    description: 'It is done, and some replicas have not confirmed within two seconds that they obey',
+    description: 'The change is made, but some replicas did not confirm it within two seconds',
     content: { 'application/json': { schema: own ? { allOf: [own, more] } : more } },
   };
 }

@@ -40,28 +40,29 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   const lifecycle = app.get(Lifecycle);
   const context = app.get(RequestContext, { strict: false });
   const log = app.get(RequestLog);
-  const underWay = new Map<ServerResponse, FastifyRequest>();
+  const openAnswers = new Map<ServerResponse, FastifyRequest>();
 
   const admit = admission(app.get(AccessPolicy), knownRoutes(fastify));
 
-  // Declared, so that all requests have one shape.
+  // Declared, so that all request objects have the same shape for V8.
   fastify.decorateRequest('principal', undefined);
   fastify.decorateRequest('cancellation', null as unknown as Cancellation);
 
   fastify.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now();
     const { raw } = reply;
-    const cancellation = (request.cancellation = new Cancellation());
+    const cancellation = new Cancellation();
+    request.cancellation = cancellation;
     void reply.headers(securityHeaders).header('x-request-id', request.id);
     if (lifecycle.state === 'leaving' || lifecycle.isDraining()) void reply.header('connection', 'close');
     lifecycle.requests.begin();
-    underWay.set(raw, request);
+    openAnswers.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.
     raw.on('close', () => {
       requestEnded(request.raw.socket);
       if (!raw.writableFinished) cancellation.cancel();
       lifecycle.requests.end();
-      underWay.delete(raw);
+      openAnswers.delete(raw);
       log.completed(request, raw.statusCode, performance.now() - startedAt);
     });
     // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
@@ -69,10 +70,10 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     admit(request, reply, done);
   });
 
-  // After the body was read: the reader's events would not carry the context of log lines on.
+  // After the body is read, because the events of its reader would lose the context of log lines.
   fastify.addHook('preHandler', (request, _reply, done) => {
     try {
-      // Each level takes two bytes: a short body is not looked through, nor is one that nobody has read yet.
+      // Each level takes two bytes, so short bodies need no check. Buffers are not parsed yet.
       const bytes = Number(request.headers['content-length'] ?? Infinity);
       if (bytes > 2 * bodyDepth && !Buffer.isBuffer(request.body)) refuseDeepBody(request.body, bodyDepth);
       context.run(request.id, done);
@@ -81,7 +82,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     }
   });
 
-  endWhatIsUnderWay(underWay, lifecycle, app);
+  closeAnswersOnChange(openAnswers, lifecycle, app);
 }
 
 /** Lets a request in at once, or when its access token is verified. */
@@ -108,30 +109,30 @@ function admission(policy: AccessPolicy, routes: readonly KnownRoute[]) {
 
 const maxTimerMs = 2 ** 31 - 1;
 
-/** A stream ends when the token that opened it expires. */
+/** Ends an event stream when the token that opened it expires. */
 function endStreamAt(at: number, raw: ServerResponse): void {
   const end = (): void => void (isEventStream(raw) && raw.destroy());
   const timer = setTimeout(end, Math.min(maxTimerMs, Math.max(0, at - Date.now()))).unref();
   raw.once('close', () => clearTimeout(timer));
 }
 
-function endWhatIsUnderWay(
-  underWay: ReadonlyMap<ServerResponse, FastifyRequest>,
+function closeAnswersOnChange(
+  openAnswers: ReadonlyMap<ServerResponse, FastifyRequest>,
   lifecycle: Lifecycle,
   app: NestFastifyApplication,
 ): void {
-  // An answer that was under way when the drain began ends its connection, too.
+  // Answers that are open when the drain begins also end their connections.
   lifecycle.draining.addEventListener('abort', () => {
-    for (const raw of underWay.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
+    for (const raw of openAnswers.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
   });
-  // A stream is open for as long as its caller likes: it ends with the key that opened it.
+  // Streams have no time limit, so they end with the key that opened them.
   app.get(KnownKeys).ended.subscribe((keyId) => {
-    for (const [raw, { principal }] of underWay)
+    for (const [raw, { principal }] of openAnswers)
       if (principal?.keyId === keyId && isEventStream(raw)) raw.destroy();
   });
-  // Rights of tokens come from access rules, which have changed: their callers open another stream.
+  // Access rules have changed, and with them the rights of tokens. Clients reconnect with the new rights.
   app.get(AccessTokens).changed.subscribe(() => {
-    for (const [raw, { principal }] of underWay) if (principal?.token && isEventStream(raw)) raw.destroy();
+    for (const [raw, { principal }] of openAnswers) if (principal?.token && isEventStream(raw)) raw.destroy();
   });
 }
 
@@ -140,7 +141,7 @@ const isEventStream = (raw: ServerResponse): boolean =>
 
 /** Maximum requests of one connection without a complete answer. */
 const maxOpen = 8;
-/** A client that goes on sending beyond that loses its connection. */
+/** Refused requests on a connection after which it is closed. */
 const maxRefused = 8;
 
 /**
@@ -154,6 +155,7 @@ export function requestBegan(socket: Socket): void {
   if (open > maxOpen) throw tooMany;
 }
 
+/** Stops counting a request on its connection. */
 export function requestEnded(socket: Socket): void {
   if (socket.openRequests) socket.openRequests--;
 }
@@ -164,7 +166,7 @@ const tooMany = new Problem(
   { headers: { connection: 'close' } },
 );
 
-/** A route that needs no key reads no more of a stranger's body than a key needs. */
+/** Max body of a public route: enough for a key, because anybody may send it. */
 const publicBodyBytes = 16_384;
 
 interface KnownRoute {
@@ -172,7 +174,7 @@ interface KnownRoute {
   readonly methods: readonly string[];
 }
 
-/** The routes as they are added: Fastify finds a route by its method and path together. */
+/** Collects all routes as they are added, because Fastify cannot find a route by its path alone. */
 function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
   const routes: KnownRoute[] = [];
   fastify.addHook('onRoute', (route) => {
@@ -191,21 +193,21 @@ function refuseUndeclared({ url, method, config = {} }: RouteOptions): void {
   throw new Error(`The route ${[method].flat().join(', ')} ${url} declares neither @Scopes() nor @Public()`);
 }
 
-/** @throws Problem `invalid_request` with status 405 where the path is known, and only the method is not */
+/** @throws Problem `invalid_request` with status 405 if the path is known for other methods */
 function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRoute[]): void {
   const path = (url.split('?')[0] ?? '').replace(/(.)\/$/, '$1');
   const methods = new Set(routes.flatMap((route) => (route.path.test(path) ? route.methods : [])));
   if (methods.size === 0) return;
   const allow = [...methods].sort().join(', ');
-  const detail = `${method} is not what ${path} takes: it takes ${allow}`;
+  const detail = `${path} does not accept ${method}; it accepts ${allow}`;
   throw new Problem('invalid_request', detail, { status: 405, headers: { allow } });
 }
 
 const maxConnections = 10_000;
-/** An answer of which the client reads nothing for this long is given up. */
+/** Time without any read by the client after which an answer is abandoned. */
 const unreadMs = 30_000;
 
-/** Bounds the connections of all clients together: for a new one the oldest without a request goes. */
+/** Limits the connections of all clients together. Beyond the limit a new one replaces the oldest idle one. */
 export function limitConnections(server: Server, max = connectionsFor(openFilesLimit())): void {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -214,7 +216,7 @@ export function limitConnections(server: Server, max = connectionsFor(openFilesL
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // A call may be silent for as long as it runs: only an idle connection, or an unread answer, ends by the timeout.
+  // Only idle connections and unread answers time out, because a running call may be silent.
   server.setTimeout(unreadMs, (socket) => {
     if (!socket.openRequests || socket.writableLength > 0) socket.destroy();
   });
@@ -225,24 +227,23 @@ function oldestIdle(sockets: Iterable<Socket>): Socket | undefined {
   return undefined;
 }
 
-/** Answers bytes that are no request, or that came too late, on the socket itself. */
+/** Answers bytes that are not a request, or that came too late, on the socket itself. */
 export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
   if (socket.destroyed || error.code === 'ECONNRESET') return;
-  // A client would take these bytes for a part of an answer under way.
+  // While an answer is open, the client would take these bytes for a part of it.
   if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
   socket.destroy(error);
 }
 
-/** Half of the open files are left to tools, database and journal. */
+/** Max connections for a limit of open files: half of them, the rest is for tools, database and journal. */
 export const connectionsFor = (openFiles: number): number =>
   Math.max(1, Math.min(maxConnections, Math.floor(openFiles / 2)));
 
 /** Maximum open files of this process; Infinity if unknown. */
 function openFilesLimit(): number {
   try {
-    return Number(
-      /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity,
-    );
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
   } catch {
     return Infinity;
   }

@@ -56,7 +56,7 @@ export class McpAsks {
   }
 
   /** Delivers a client's answer; drops it if no call waits for it any more. */
-  async answered(request: FastifyRequest): Promise<void> {
+  async deliverAnswer(request: FastifyRequest): Promise<void> {
     const { id, result, error } = request.body as { id?: unknown; result?: unknown; error?: unknown };
     if (typeof id !== 'string') return;
     const answer = (error === undefined ? { result } : { error }) as Answered;
@@ -71,9 +71,9 @@ export class McpAsks {
  * @throws Problem `invalid_request`
  */
 export function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
-  const given = isObject(_meta) ? _meta[capabilitiesMember] : undefined;
-  const declared = Object.entries(isObject(given) ? given : {}).filter(([name]) => askable.includes(name));
-  const capabilities = Object.fromEntries(declared);
+  const declared = isObject(_meta) ? _meta[capabilitiesMember] : undefined;
+  const entries = Object.entries(isObject(declared) ? declared : {});
+  const capabilities = Object.fromEntries(entries.filter(([name]) => askable.includes(name)));
   if (requestState === undefined) return { capabilities };
   if (typeof requestState !== 'string') throw new Problem('invalid_request', 'requestState must be a string');
   if (!isObject(inputResponses)) throw new Problem('invalid_request', 'inputResponses must be an object');
@@ -102,8 +102,8 @@ export function signInQuestion(
     return errorOf(id, urlNeeded, message, {
       elicitations: [{ ...question.params, elicitationId: randomUUID() }],
     });
-  const { [signIn]: given } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
-  if (isObject(given) && given['action'] !== 'accept') return undefined;
+  const { [signIn]: response } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
+  if (isObject(response) && response['action'] !== 'accept') return undefined;
   return done(asked, { inputRequests: { [signIn]: question } }, 'input_required');
 }
 

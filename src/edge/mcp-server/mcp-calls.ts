@@ -39,9 +39,9 @@ import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel
 import { virtualServerOf } from './virtual-server.js';
 
 /** Max notices that wait for a slow client; the oldest are dropped. */
-const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+const ringLimits = { maxEntries: 10_000, maxBytes: 262_144 };
 
-/** MCP's `tools/call`. */
+/** Handles `tools/call`: directly, as a stream of progress and the result, or as a task. */
 @Injectable()
 export class McpCalls {
   readonly methods: Methods = { 'tools/call': { handle: (asked) => this.call(asked) } };
@@ -69,7 +69,8 @@ export class McpCalls {
     const input = given ?? {};
     if (typeof calledAs !== 'string') throw new Problem('invalid_request', 'name must be a string');
     const name = ownName(calledAs, request);
-    // Some clients write the arguments as JSON text, which the door parses. Modern headers repeat arguments, so an object is needed.
+    // Some clients send the arguments as JSON text, which the door parses. The modern era needs an object, because
+    // headers repeat its members.
     if (!isObject(input) && (isModern || typeof input !== 'string'))
       throw new Problem('invalid_request', 'arguments must be an object');
     const differing = isModern && isObject(input) && this.differingHeader(name, input, request);
@@ -85,11 +86,11 @@ export class McpCalls {
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);
     let messages: EventRing<Message> | undefined;
-    const spoke = Promise.withResolvers<EventRing<Message>>();
+    const firstMessage = Promise.withResolvers<EventRing<Message>>();
     const send = (message: Message): void => {
-      messages ??= new EventRing(waiting);
+      messages ??= new EventRing(ringLimits);
       messages.append(message);
-      spoke.resolve(messages);
+      firstMessage.resolve(messages);
     };
     const mayStream = acceptsStream(request);
     const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
@@ -101,7 +102,7 @@ export class McpCalls {
     const ended = this.run(asked, { ...call, asks, ...(mayStream && { onProgress }) }).finally(() => {
       if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
-    const first = await Promise.race([spoke.promise, ended]);
+    const first = await Promise.race([firstMessage.promise, ended]);
     if (!(first instanceof EventRing)) {
       if (!cancellation.isCancelled) return first;
       void reply.status(202);
@@ -114,23 +115,22 @@ export class McpCalls {
     return stream;
   }
 
+  /** The first header that differs from the argument which it repeats, in the modern era. */
   private differingHeader(name: string, input: object, request: FastifyRequest): string | undefined {
     const schema = this.tools.find(name, principalOf(request))?.definition.inputSchema;
-    return schema && this.paramHeaders.wrong(schema, input, request.headers);
+    return schema && this.paramHeaders.findWrong(schema, input, request.headers);
   }
 
-  /** Runs a call. Never throws, because a refusal is an answer, too. */
+  /** Runs a call. Never rejects: refusals are answers. */
   private async run(asked: Asked, call: CallRequest): Promise<Answer> {
     const { message, isModern, request, reply } = asked;
     const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
     try {
       const { outcome } = await this.tools.call(call);
-      if (isModern && outcome.status !== 'success' && outcome.error.type === 'capability_missing')
-        return refused(
-          reply,
-          400,
-          errorOf(message.id, outcome.error.code, outcome.error.message, outcome.error.data),
-        );
+      if (isModern && outcome.status !== 'success' && outcome.error.type === 'capability_missing') {
+        const { code, message: why, data } = outcome.error;
+        return refused(reply, 400, errorOf(message.id, code, why, data));
+      }
       return done(asked, toolResultOf(outcome, isMcp, isModern));
     } catch (error) {
       if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
@@ -144,7 +144,7 @@ export class McpCalls {
   }
 }
 
-/** The tool's own name; a virtual server may give it another. @throws Problem `tool_not_found` */
+/** The tool's own name, which a virtual server may replace. @throws Problem `tool_not_found` */
 function ownName(name: string, request: FastifyRequest): string {
   const own = virtualServerOf(principalOf(request))?.contents.tools;
   const tool = own ? own.get(name)?.own : name;

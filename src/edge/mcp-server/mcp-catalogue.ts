@@ -45,14 +45,14 @@ type Watched = LRUCache<string, true>;
 
 const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
 
-/** Kinds of executions by the beginning of a method. */
+/** Kinds of executions by the first part of the method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
-/** What a client says about its request, and how it can be asked. */
+/** A request's `_meta`, and how its client can be asked. */
 interface About {
   readonly meta?: Params | undefined;
   readonly asks?: Asks | undefined;
 }
-/** A client of the legacy era could only be asked on a stream, and gets none for these. */
+/** Clients of the legacy era cannot be asked: that needs a stream, which these methods do not open. */
 const aboutOf = ({ message: { params = {} }, isModern }: Asked): About => ({
   meta: params._meta,
   asks: isModern ? roundsOf(params) : undefined,
@@ -60,7 +60,7 @@ const aboutOf = ({ message: { params = {} }, isModern }: Asked): About => ({
 
 type Method = `${keyof typeof kinds}/${string}`;
 
-/** The lists of what there is, and what MCP servers offer beside their tools. */
+/** Handles the methods that list tools, resources and prompts, and those that use resources and prompts. */
 @Injectable()
 export class McpCatalogue {
   readonly methods: Methods = {
@@ -75,7 +75,7 @@ export class McpCatalogue {
     'completion/complete': { handle: (asked) => this.complete(asked) },
   };
 
-  /** Resources that clients with a session watch. */
+  /** Watched resources by key and session. */
   private readonly watched = new LRUCache<string, Watched>({ max: maxSessions });
 
   constructor(
@@ -91,10 +91,10 @@ export class McpCatalogue {
     if (outcome?.status !== 'success') return isUnknown(outcome?.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
-    const named = contents.map((each: unknown) =>
+    const renamed = contents.map((each: unknown) =>
       isObject(each) && each['uri'] === found?.own ? { ...each, uri } : each,
     );
-    return { ...outcome, result: { ...others, contents: named } };
+    return { ...outcome, result: { ...others, contents: renamed } };
   }
 
   /**
@@ -209,7 +209,7 @@ export class McpCatalogue {
     const { message, request } = asked;
     const uri = textIn(message.params, 'uri');
     if (!(await this.watch(uri, request))) {
-      const why = `There is no resource ${uri} whose server tells of updates`;
+      const why = `There is no resource ${uri} whose server reports updates`;
       return errorOf(message.id, resourceNotFound, why);
     }
     this.watchedBy(request).set(uri, true);
@@ -270,8 +270,8 @@ const unknown = ({ message: { id } }: Asked, what: string): Answered =>
   errorOf(id, invalidParams, `There is no ${what}`);
 
 /**
- * A result with the cache hints of 2026-07-28: the server's `ttlMs`, else none, and only for one caller, because another key
- * may see less.
+ * A result with the cache hints of 2026-07-28. Keeps the server's `ttlMs`, but limits the scope to one caller, because
+ * another key may see less.
  */
 function cached(result: object, isModern: boolean): object {
   const { ttlMs, cacheScope: _scope, ...others } = result as JsonObject;

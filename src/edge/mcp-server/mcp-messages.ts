@@ -22,15 +22,17 @@ export type Message = Notification & { readonly id?: RpcId };
 export const invalidParams = errorTable.invalid_input.jsonRpc;
 export const methodNotFound = errorTable.tool_not_found.jsonRpc;
 const parseError = -32700;
-/** Fastify's codes for a body that no JSON can be read from. */
+/** Fastify's codes for a body that is not JSON. */
 const notJson = new Set(['FST_ERR_CTP_INVALID_JSON_BODY', 'FST_ERR_CTP_EMPTY_JSON_BODY']);
 
+/** A JSON-RPC result. */
 export const resultOf = (id: RpcId, result: object): JSONRPCResultResponse => ({
   jsonrpc: '2.0',
   id,
   result: result as JSONRPCResultResponse['result'],
 });
 
+/** A JSON-RPC error; `id` is null if the request has none. */
 export const errorOf = (
   id: RpcId | null,
   code: number,
@@ -43,13 +45,14 @@ export const errorOf = (
     error: { code, message, ...(data !== undefined && { data }) },
   }) as JSONRPCErrorResponse;
 
+/** A JSON-RPC notification. */
 export const notificationOf = (method: string, params?: Record<string, unknown>): Notification => ({
   jsonrpc: '2.0',
   method,
   ...(params && { params }),
 });
 
-/** A message without the optional members that a client gave as null. A tool's arguments are the tool's to read. */
+/** A message without members that are null, which some clients send for absent ones. Arguments of tools stay unchanged. */
 export function givenMembers(message: unknown): unknown {
   if (!isObject(message)) return message;
   const given = Object.entries(message).filter(([name, value]) => value !== null || name === 'id');
@@ -65,7 +68,7 @@ export function problemAnswer(id: RpcId, problem: Problem, requestId: string): A
   return errorOf(id, code, problem.detail, problemBody(problem, requestId));
 }
 
-/** The answer to a request that could not be read as far as a message's id. */
+/** The answer to a request that could not be read, so that its id is unknown. */
 export const unreadableBody = (exception: unknown, { id }: Pick<FastifyRequest, 'id'>): OwnErrorBody => ({
   type: 'application/json; charset=utf-8',
   body: JSON.stringify(unreadableAnswer(exception, id)),
@@ -86,13 +89,13 @@ const protocolErrors: ReadonlySet<ProblemCode> = new Set([
   'invalid_request',
   'internal_error',
 ]);
-/** Whether a model should read the refusal, in place of a result; the others are errors of JSON-RPC. */
+/** Whether a refusal is a result for the model to read, instead of a JSON-RPC error. */
 export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has(code);
 
 /**
- * The outcome of a call as a result of MCP. The outcome without its result is in `_meta`.
+ * The outcome of a call as an MCP result. `_meta` contains the outcome without its result.
  * @param isMcp whether a tool of an MCP server was called
- * @param isModern whether the client reads structured content that is no object
+ * @param isModern whether the client reads structured content other than objects
  */
 export function toolResultOf(outcome: ToolOutcome, isMcp: boolean, isModern: boolean): CallToolResult {
   const { result: _result, ...about } = outcome;
@@ -112,7 +115,7 @@ export const refusedResult = (problem: Problem, requestId: string): CallToolResu
   _meta: { 'toolkeeper/problem': problemBody(problem, requestId) },
 });
 
-/** An object is given as structured content, too. */
+/** A readable answer as MCP content. An object is also the structured content. */
 const contentOf = ({ failed, value }: ReadableAnswer): CallToolResult => ({
   content: [{ type: 'text', text: textOf(value) }],
   ...(isObject(value) && { structuredContent: value }),

@@ -9,13 +9,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../base/common/json.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 
+/** MCP's SDK, which is loaded late. */
 export type Sdk = typeof McpSdk;
 
 /** The stateless revision, without sessions. */
 export const modernRevision = '2026-07-28';
 
-/** The kind and revision of a message, or the reason why it is invalid. */
-export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
+/** Determines the era of a message, or why it is invalid. */
+export function classify(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
   if (isPlainCall(body) && headers['mcp-protocol-version'] !== modernRevision)
     return { kind: 'legacy', reason: 'no-claim' };
   return sdk.classifyInboundRequest({
@@ -27,8 +28,8 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
   });
 }
 
-/** The reason why a message is invalid, with the wrong member. */
-export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
+/** Explains why a message is invalid, with the wrong member. */
+export function explainRejection(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
   if (cell !== 'invalid-json-rpc-body') return message;
   const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
   const isRequest = isObject(body) && 'id' in body;
@@ -39,8 +40,8 @@ export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, b
 }
 
 /**
- * Whether a message is a call without `_meta`, as legacy clients send it. A shortcut, because the SDK tries three schemas,
- * which takes a tenth of the call.
+ * Whether a message is a call without `_meta`, as legacy clients send it. A shortcut, because the SDK tries three
+ * schemas, which takes a tenth of the call.
  */
 function isPlainCall(body: unknown): boolean {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return false;
@@ -53,7 +54,7 @@ const only = (name: string, value: string | string[] | undefined): Record<string
   typeof value === 'string' ? { [name]: value } : {};
 
 /** Members that the header Mcp-Name repeats, by method. */
-const named = new Map([
+const memberInName = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
@@ -68,30 +69,30 @@ export const mismatch = (header: string): { code: number; message: string } => (
   message: `The header ${header} lacks, or differs from the body`,
 });
 
-/** Checks that the SDK does not make: unsupported revisions, and headers that must repeat the body. */
+/** Checks what the SDK does not: unsupported revisions, and headers that must repeat the body. */
 export function wrongHeader(
   sdk: Sdk,
   { headers, body }: FastifyRequest,
   isModern: boolean,
 ): { code: number; message: string; data?: object } | undefined {
   const version = headers['mcp-protocol-version'];
-  const served = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
+  const versions = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
   const { id, method, params } = body as Partial<JSONRPCRequest>;
-  if (version !== undefined && !served.includes(String(version))) {
-    const supported = isModern ? served : [modernRevision, ...served];
+  if (version !== undefined && !versions.includes(String(version))) {
+    const supported = isModern ? versions : [modernRevision, ...versions];
     const data = { supported, requested: version };
     return { code: -32022, message: `Unsupported protocol version: ${String(version)}`, data };
   }
   if (!isModern || id === undefined) return undefined;
   if (version === undefined) return mismatch('MCP-Protocol-Version');
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
-  const name = params?.[named.get(method ?? '') ?? ''];
+  const name = params?.[memberInName.get(method ?? '') ?? ''];
   if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name) return mismatch('Mcp-Name');
   return undefined;
 }
 
 /**
- * The text of a header; other texts than ASCII are sent in base64.
+ * The text of a header. Texts with other characters than ASCII are sent in base64.
  * @returns undefined if there is no header, or its base64 is invalid
  */
 export function plainHeader(header: string | string[] | undefined): string | undefined {
@@ -108,27 +109,27 @@ interface RepeatedMember {
   readonly header: string;
 }
 
-const prefix = 'Mcp-Param-';
+const headerPrefix = 'Mcp-Param-';
 /** Schema keyword that names the header in which the member is repeated. */
 const annotation = 'x-mcp-header';
 
 /** Compares headers that repeat members of an input (since 2026-07-28) with the input. */
 export class ParamHeaders {
-  private readonly known = new WeakMap<JsonSchema, readonly RepeatedMember[]>();
+  private readonly membersBySchema = new WeakMap<JsonSchema, readonly RepeatedMember[]>();
 
-  /** @returns the header that is missing or differs from its member; undefined if all are right */
-  wrong(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
-    const members = this.known.get(schema) ?? [...membersOf(schema, [])];
-    this.known.set(schema, members);
+  /** @returns the first header that is missing or differs from its member; undefined if all are right */
+  findWrong(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
+    const members = this.membersBySchema.get(schema) ?? [...membersOf(schema, [])];
+    this.membersBySchema.set(schema, members);
     const differing = members.find(({ path, header }) => {
       const value = path.reduce<unknown>(memberOf, input);
-      return isPlain(value) && !isSame(plainHeader(headers[`${prefix}${header}`.toLowerCase()]), value);
+      return isPlain(value) && !isSame(plainHeader(headers[`${headerPrefix}${header}`.toLowerCase()]), value);
     });
-    return differing && `${prefix}${differing.header}`;
+    return differing && `${headerPrefix}${differing.header}`;
   }
 }
 
-/** Annotated members of a schema, at any depth of `properties`; the annotation has no effect elsewhere. */
+/** Annotated members of a schema, at any depth of `properties`. Annotations elsewhere have no effect. */
 function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<RepeatedMember> {
   const header = schema[annotation];
   if (typeof header === 'string' && path.length > 0) yield { path, header };

@@ -11,19 +11,19 @@ import { type Message, type Notification, notificationOf } from './mcp-messages.
 
 /** A client's subscription, from 2026-07-28 on. */
 export interface Subscription {
-  /** The id of the request that asked for it, which each of its messages carries. */
+  /** The id of its request, which all its messages contain. */
   readonly id: string | number;
-  /** What it is told of. */
+  /** The changes that it wants. */
   readonly notifications: SubscriptionFilter & { readonly taskIds?: readonly string[] };
 }
 
-/** The lists whose changes are told. */
+/** Lists whose changes are reported. */
 const lists = ['tools', 'resources', 'prompts'] as const;
 const smallRing = { maxEntries: 1, maxBytes: 1_024 };
-/** Only the latest of several changes matters. */
+/** Keeps one change only: the latest of several suffices. */
 const missedEvent = (): ServerSentEvent => ({ event: 'missed', data: {} });
 
-/** The member by which a message names its subscription. */
+/** The member of `_meta` that names the subscription of a message. */
 export const subscriptionMeta = (id: string | number): object => ({
   'io.modelcontextprotocol/subscriptionId': id,
 });
@@ -31,15 +31,15 @@ export const subscriptionMeta = (id: string | number): object => ({
 /** An MCP message as an event. */
 export const messageEvent = (data: object): ServerSentEvent => ({ event: 'message', data });
 
-/** A notification as it was before it was put into a ring. */
+/** A notification from a ring as an event, without its place in the ring. */
 export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
 
-/** The same of a message that may be a request: that keeps its id. */
+/** A message from a ring as an event. Requests keep their id. */
 export const eventOfMessage = ({ id, ...message }: Placed<Message>): ServerSentEvent =>
   messageEvent(message.method.startsWith('notifications/') ? message : { id, ...message });
 
-/** Tells MCP clients of changes: of lists, and of resources that they watch. */
+/** Streams changes to MCP clients: of lists, and of resources that they watch. */
 @Injectable()
 export class McpStreams {
   private readonly changes = new Map(lists.map((list) => [list, new EventRing<Notification>(smallRing)]));
@@ -65,10 +65,10 @@ export class McpStreams {
   }
 
   /**
-   * The stream of changes. Its first message lists which of the requested subscriptions are supported.
-   * @param holder whose stream it is, in the limits of callers
-   * @param watched URIs of resources; others may be added later
-   * @param tasks changes of tasks, for this subscription alone
+   * Opens a stream of changes. Its first message lists the accepted subscriptions.
+   * @param holder the caller, for the limit of streams
+   * @param watched URIs of resources; more may be added later
+   * @param tasks changes of the subscription's tasks
    * @throws Problem `rate_limited`, `shutting_down`
    */
   follow(
@@ -77,7 +77,7 @@ export class McpStreams {
     subscription?: Subscription,
     tasks?: EventRing<Notification>,
   ): SseStream<Notification> {
-    const eventOf = subscription ? subscribed(subscription) : eventOfPlaced;
+    const eventOf = subscription ? eventsFor(subscription) : eventOfPlaced;
     const followings = lists.flatMap((list) => {
       const ring = this.changes.get(list);
       const isWanted = subscription?.notifications[`${list}ListChanged`] ?? !subscription;
@@ -91,35 +91,35 @@ export class McpStreams {
       { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched },
       ...(tasks ? [{ ring: tasks, place: 0, missedEvent, eventOf }] : []),
     ];
-    const greeting = subscription && acknowledged(subscription);
+    const greeting = subscription && acknowledge(subscription);
     return this.streams.follow('streams of changed tools', holder, all, greeting);
   }
 }
 
 /** The first message to a subscription. */
-function acknowledged({ id, notifications }: Subscription): string {
+function acknowledge({ id, notifications }: Subscription): string {
   const params = { notifications, _meta: subscriptionMeta(id) };
   return sseEvent(messageEvent(notificationOf('notifications/subscriptions/acknowledged', params)));
 }
 
-function subscribed({ id }: Subscription): Following<Notification>['eventOf'] {
+function eventsFor({ id }: Subscription): Following<Notification>['eventOf'] {
   const _meta = subscriptionMeta(id);
   return ({ id: _place, ...message }) => messageEvent({ ...message, params: { ...message.params, _meta } });
 }
 
 const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
-/** MCP's, the least first. */
+/** Levels of MCP, lowest first. */
 const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 /**
  * Converts a tool's notice to an MCP notification.
- * @param leastLevel the place of the least level of logs that the client wants
- * @returns undefined for a notice below the client's level
+ * @param minLevel index of the lowest level of logs that the client wants
+ * @returns undefined if the client does not want the notice
  */
 export function noticeMessage(
   notice: ToolNotice,
   progressToken: unknown,
-  leastLevel: number,
+  minLevel: number,
 ): Notification | undefined {
   if (notice.type === 'progress') {
     if (progressToken === undefined) return undefined;
@@ -127,18 +127,19 @@ export function noticeMessage(
     return notificationOf('notifications/progress', { progressToken, ...progress });
   }
   const { level, message, data } = notice;
-  if (mcpLevels.indexOf(levels[level]) < leastLevel) return undefined;
+  if (mcpLevels.indexOf(levels[level]) < minLevel) return undefined;
   const content = data === undefined ? message : { message, data };
   return notificationOf('notifications/message', { level: levels[level], data: content });
 }
 
 /**
  * The index of the minimum level that a client requests, from 2026-07-28 on.
- * @param level an MCP level; undefined: no logs
+ * @param level an MCP level; undefined if no logs are wanted
  */
 export const wantedLevel = (level: unknown): number =>
   level === undefined ? Infinity : mcpLevels.findIndex((each) => each === level);
 
+/** The event in place of notices that a slow client missed. */
 export function missedNotices(notices: number): ServerSentEvent {
   const data = `${notices} notices were left out: the client reads too slowly`;
   return messageEvent(notificationOf('notifications/message', { level: 'warning', data }));

@@ -13,24 +13,25 @@ import { roundsOf } from './mcp-asks.js';
 import { errorOf, invalidParams, type Notification, notificationOf, toolResultOf } from './mcp-messages.js';
 import { type Answered, type Asked, done, type Methods, refused, textIn } from './mcp-methods.js';
 
+/** Name of MCP's extension for tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
-/** Clients give up after a minute unless they are told to wait longer: a tool that may take longer is run as a task. */
+/** Calls that may take longer run as tasks, because clients by default give up after a minute. */
 const longMs = 60_000;
-/** A task that ends, or asks, within this time is answered with its result, or its questions. */
+/** A task that ends or asks within this time is answered at once with its result or questions. */
 const waitMs = 250;
 const pollIntervalMs = 1_000;
-/** The most tasks of one subscription: each is looked up again and again. */
+/** Max tasks of one subscription, because each is polled. */
 const maxFollowed = 20;
 
-/** A task as it is now: with its result, or with the error of JSON-RPC that stands in its place. */
+/** A task with its result, or with a JSON-RPC error in place of it. */
 type Task = Record<'taskId' | 'status', string> & {
   result?: object;
   error?: object;
   inputRequests?: object;
 };
 
-/** Calls as tasks: asynchronous executions in the words of the extension, for clients that declare it. */
+/** Runs calls as tasks of MCP: asynchronous executions, for clients that declare the extension. */
 @Injectable()
 export class McpTasks {
   readonly methods: Methods = {
@@ -48,9 +49,9 @@ export class McpTasks {
   ) {}
 
   /**
-   * Queues a call of a client of 2026-07-28 that is to be run as a task.
-   * @returns undefined for a call that is answered with its result
-   * @throws Refusal for a call that would be refused now; InputRequired
+   * Queues a call as a task, if the client (since 2026-07-28) and the tool allow it.
+   * @returns undefined if the call must be answered directly
+   * @throws Refusal if the call is refused; InputRequired if it asks at once
    */
   async create(asked: Asked, call: CallRequest): Promise<Answered> {
     const tool = this.tools.find(call.tool, call.principal);
@@ -69,17 +70,17 @@ export class McpTasks {
 
   /**
    * Follows tasks for a subscription.
-   * @param ids those that the client names: too many, and those of others, are left out
-   * @returns undefined if there is none to follow
+   * @param ids task ids from the client; those of others, and those beyond `maxFollowed`, are ignored
+   * @returns undefined if there is no task to follow
    */
   async follow(
     asked: Asked,
     ids: unknown,
     end: AbortSignal,
   ): Promise<{ taskIds: string[]; ring: EventRing<Notification>; ended: Promise<unknown> } | undefined> {
-    const named = isDeclared(asked) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
-    const found = await Promise.all(named.map((id) => this.found(asked, id)));
-    const views = found.filter((view) => view !== undefined);
+    const requested = isDeclared(asked) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
+    const tasks = await Promise.all(requested.map((id) => this.find(asked, id)));
+    const views = tasks.filter((view) => view !== undefined);
     const ring = new EventRing<Notification>({ maxEntries: 100, maxBytes: 1_000_000 });
     const report = (view: AsyncExecutionView): unknown =>
       ring.append(notificationOf('notifications/tasks', this.detailed(asked, view)));
@@ -100,7 +101,7 @@ export class McpTasks {
     });
   }
 
-  /** That it has ended is no error of the client's. */
+  /** Cancels a task. A task that has ended already is no error. */
   private cancel(asked: Asked): Promise<Answered> {
     return this.withTask(asked, async ({ id }) => {
       await this.executions.cancel(id, asked.request).catch(ignoring('conflict'));
@@ -114,16 +115,17 @@ export class McpTasks {
   ): Promise<Answered> {
     if (!isDeclared(asked)) return notDeclared(asked);
     const taskId = textIn(asked.message.params, 'taskId');
-    const view = await this.found(asked, taskId);
+    const view = await this.find(asked, taskId);
     if (view) return done(asked, await answer(view));
     return errorOf(asked.message.id, invalidParams, `This caller has no task ${JSON.stringify(taskId)}`);
   }
 
-  /** @returns undefined for a task of another caller, or one that is no longer stored */
-  private found({ request }: Asked, id: string): Promise<AsyncExecutionView | undefined> {
+  /** @returns undefined if the task belongs to another caller or is not stored any more */
+  private find({ request }: Asked, id: string): Promise<AsyncExecutionView | undefined> {
     return this.executions.get(id, request).catch(ignoring('not_found'));
   }
 
+  /** The task of an execution, with its result or error. */
   private detailed({ request, isModern }: Asked, view: AsyncExecutionView): Task {
     const isMcp = this.tools.find(view.tool, principalOf(request))?.definition.kind === 'mcp';
     const outcome = view.outcome as ToolOutcome | undefined;
@@ -141,7 +143,7 @@ export class McpTasks {
   }
 }
 
-/** Those that have another name there. */
+/** Statuses that MCP names differently. */
 const statuses: Partial<Record<AsyncExecutionView['status'], string>> = {
   queued: 'working',
   running: 'working',
@@ -155,7 +157,7 @@ function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncEx
   return { taskId, status: statuses[status] ?? status, ...times };
 }
 
-/** Why there is no result: the call broke off, or an MCP server answered it with an error of JSON-RPC. */
+/** The error of a call without a result: it was cut off, or an MCP server answered with a JSON-RPC error. */
 function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
   if (outcome.status === 'success' || outcome.result !== undefined) return undefined;
   const { code, type, message } = outcome.error;
@@ -163,6 +165,7 @@ function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
   return isReport ? undefined : { code, message, data: outcome };
 }
 
+/** An error handler that ignores Problems of one code. */
 const ignoring = (code: ProblemCode) => (error: unknown) => {
   if (error instanceof Problem && error.code === code) return undefined;
   throw error;
@@ -174,7 +177,7 @@ function isDeclared({ message }: Asked): boolean {
   return isObject(extensions) && isObject(extensions[tasksExtension]);
 }
 
-/** A task has no progress: who asks for that waits for the call. */
+/** Tasks report no progress, so calls that want it are answered directly. */
 const wantsProgress = ({ message }: Asked): boolean => message.params?._meta?.progressToken !== undefined;
 
 function notDeclared({ message, reply }: Asked): Answered {

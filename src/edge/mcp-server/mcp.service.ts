@@ -24,12 +24,13 @@ import {
   serverInfo,
   sessionHeader,
 } from './mcp-methods.js';
-import { classified, explained, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { classify, explainRejection, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
 import { McpSkills, skillsExtension } from './mcp-skills.js';
 import { McpTasks, tasksExtension } from './mcp-tasks.js';
 import { ServerOffers } from './server-offers.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
+/** Capabilities of this server in both eras. */
 const capabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -40,8 +41,8 @@ const capabilities = {
 const extensions = { [tasksExtension]: {}, [skillsExtension]: {} };
 
 /**
- * Answers MCP's messages, of the revisions with `initialize` and of the stateless one. The server stores no session: a
- * session id only distinguishes the calls of clients when one is cancelled, and carries what the client declared.
+ * Answers MCP messages of the legacy era (with `initialize`) and of the modern one (stateless). The server stores no
+ * sessions. A session id carries the client's declarations, and distinguishes calls of clients for cancellations.
  */
 @Injectable()
 export class McpService {
@@ -58,10 +59,10 @@ export class McpService {
     private readonly offers: ServerOffers,
   ) {
     const own: Methods = {
-      initialize: { only: 'legacy', handle: (asked) => done(asked, this.introduced(asked)) },
+      initialize: { only: 'legacy', handle: (asked) => done(asked, this.initialize(asked)) },
       ping: { only: 'legacy', handle: (asked) => done(asked, {}) },
       'logging/setLevel': { only: 'legacy', handle: (asked) => done(asked, {}) },
-      'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discovered(asked)) },
+      'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discover(asked)) },
       'subscriptions/listen': { only: 'modern', handle: (asked) => this.listen(asked) },
     };
     const all = [own, ...[calls, catalogue, tasks, skills].map(({ methods }) => methods)];
@@ -74,14 +75,13 @@ export class McpService {
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
     request.body = givenMembers(request.body);
     // Loaded with the first request, because loading takes 0.1 s and many servers get no MCP request.
-    const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
-    const route = classified(sdk, request);
-    if (route.kind === 'reject')
-      return refused(
-        reply,
-        route.httpStatus,
-        errorOf(idOf(request.body), route.code, explained(sdk, route, request.body), route.data),
-      );
+    this.sdk ??= import('@modelcontextprotocol/server');
+    const sdk = await this.sdk;
+    const route = classify(sdk, request);
+    if (route.kind === 'reject') {
+      const why = explainRejection(sdk, route, request.body);
+      return refused(reply, route.httpStatus, errorOf(idOf(request.body), route.code, why, route.data));
+    }
     const isModern = route.kind === 'modern';
     const wrong = wrongHeader(sdk, request, isModern);
     if (wrong) return refused(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
@@ -89,7 +89,7 @@ export class McpService {
     if (Array.isArray(message))
       return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
     if (message.method === undefined || message.id === undefined) {
-      if (message.method === undefined) await this.asks.answered(request);
+      if (message.method === undefined) await this.asks.deliverAnswer(request);
       if (message.method === 'notifications/cancelled') this.calls.cancel(request);
       void reply.status(202);
       return undefined;
@@ -97,7 +97,7 @@ export class McpService {
     return this.dispatch({ message, isModern, request, reply, sdk });
   }
 
-  /** The stream of messages that belong to no request. @throws Problem `invalid_request` */
+  /** Streams messages that belong to no request, in the legacy era. @throws Problem `invalid_request` */
   follow(request: FastifyRequest, reply: FastifyReply): Readable {
     if (!acceptsStream(request))
       throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
@@ -120,13 +120,13 @@ export class McpService {
     }
   }
 
-  private discovered({ request }: Asked): object {
+  private discover({ request }: Asked): object {
     const supportedVersions = [modernRevision];
     const instructions = this.offers.instructions(principalOf(request));
     return fresh({ supportedVersions, capabilities: { ...capabilities, extensions }, instructions });
   }
 
-  private introduced({ message, reply, request, sdk }: Asked): object {
+  private initialize({ message, reply, request, sdk }: Asked): object {
     const wanted = message.params?.['protocolVersion'] as string;
     const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
       ? wanted
@@ -137,8 +137,8 @@ export class McpService {
   }
 
   /**
-   * Streams the changes that a client subscribes to: lists, tasks, and resources whose servers report updates. Without any
-   * subscription the stream ends at once with a result; with tasks alone, when all have ended.
+   * Streams the changes that a client subscribes to: lists, tasks, and resources whose servers report updates. A
+   * stream of nothing ends at once with a result, and a stream of tasks only when all tasks have ended.
    * @throws Problem `rate_limited`, `shutting_down`
    */
   private async listen(asked: Asked): Promise<Answered> {
@@ -151,8 +151,8 @@ export class McpService {
     }
     const { resourceSubscriptions = [], ...flags } = wanted;
     const uris = resourceSubscriptions.slice(0, maxWatched);
-    const taken = await Promise.all(uris.map((uri) => this.catalogue.watch(uri, request)));
-    const watched = uris.filter((_, at) => taken[at]);
+    const isWatched = await Promise.all(uris.map((uri) => this.catalogue.watch(uri, request)));
+    const watched = uris.filter((_, at) => isWatched[at]);
     const notifications = {
       ...Object.fromEntries(Object.entries(flags).filter(([, isWanted]) => isWanted === true)),
       ...(watched.length > 0 && { resourceSubscriptions: watched }),

@@ -15,7 +15,8 @@ class OffersQuery {
 }
 
 class ResourcesQuery extends OffersQuery {
-  @OptionalFlag({ example: true, description: 'Templates of URIs instead' }) readonly templates?: boolean;
+  @OptionalFlag({ example: true, description: 'List templates of URIs instead' })
+  readonly templates?: boolean;
 }
 
 class UriQuery {
@@ -35,7 +36,7 @@ class OfferView {
 
 class OfferPageView extends PageOf(OfferView) {}
 
-/** Resources and prompts of MCP servers. A read, and a prompt that is filled in, is answered as a call of a tool is. */
+/** Resources and prompts of MCP servers. Reads and filled prompts are answered like calls of tools. */
 @ApiRoutes('api/v1', 'tools', 'tools:call')
 @ApiExtraModels(OutcomeView)
 export class OffersController {
@@ -58,12 +59,12 @@ export class OffersController {
   @ApiOperation({
     summary: 'Read a resource of an MCP server',
     description:
-      'One that is listed, that a template describes, or to which a tool gave the project a link. `result` is as MCP has it: `contents` with `text` or `blob`.',
+      'A listed one, one that a template describes, or one that a tool linked for the project. `result` is that of MCP: `contents` with `text` or `blob`.',
   })
   @ApiOkResponse({ type: OutcomeView })
   @ApiProblems('not_found', ...runProblems)
   async readResource(@Query() { uri }: UriQuery, @Req() request: FastifyRequest): Promise<ToolOutcome> {
-    return found(await this.catalogue.read(uri, request), `resource ${uri}`);
+    return orNotFound(await this.catalogue.read(uri, request), `resource ${uri}`);
   }
 
   @Get('prompts')
@@ -77,7 +78,7 @@ export class OffersController {
   @HttpCode(200)
   @ApiOperation({
     summary: 'Get a prompt of an MCP server, with its arguments filled in',
-    description: '`result` is as MCP has it: `messages`.',
+    description: '`result` is that of MCP: `messages`.',
   })
   @ApiParam({ name: 'name', example: 'files__summarise' })
   @ApiOkResponse({ type: OutcomeView })
@@ -87,12 +88,12 @@ export class OffersController {
     @Body() body: PromptBody,
     @Req() request: FastifyRequest,
   ): Promise<ToolOutcome> {
-    return found(await this.catalogue.prompt(name, body.arguments, request), `prompt ${name}`);
+    return orNotFound(await this.catalogue.prompt(name, body.arguments, request), `prompt ${name}`);
   }
 }
 
 /** @throws Problem `not_found` */
-function found(outcome: ToolOutcome | undefined, what: string): ToolOutcome {
+function orNotFound(outcome: ToolOutcome | undefined, what: string): ToolOutcome {
   if (outcome) return outcome;
   throw new Problem('not_found', `There is no ${what}`);
 }

@@ -9,7 +9,7 @@ import { virtualServerOf } from './virtual-server.js';
 /** A resource, template or prompt of a server, as callers see it. */
 export interface Offered {
   readonly server: ServerTool;
-  /** Its key among callers: a URI, a template or a prompt's name. */
+  /** The callers' name for it: a URI, a template or a prompt's name. */
   readonly key: string;
   /** The server's own name for it. */
   readonly own: string;
@@ -17,35 +17,37 @@ export interface Offered {
   readonly item: JsonObject;
 }
 
+/** Kinds of offers. */
 export type OfferList = 'resources' | 'templates' | 'prompts';
 /** The lists of all servers, sorted by key. */
 type Index = Readonly<Record<OfferList, readonly Offered[]>>;
 
+/** Max characters of instructions. */
 const maxInstructions = { server: 2_000, all: 8_000 };
 
 /** Resources, templates and prompts of MCP servers, by the names that callers use. */
 @Injectable()
 export class ServerOffers {
-  /** Lists by project, until anything changes. */
-  private readonly built = new LRUCache<string, Index>({ max: 100 });
+  /** Indexes by project, until any offer changes. */
+  private readonly indexes = new LRUCache<string, Index>({ max: 100 });
   /** First starts by server and project. */
-  private readonly woken = new WeakMap<ServerTool, Map<string, Promise<void>>>();
+  private readonly starts = new WeakMap<ServerTool, Map<string, Promise<void>>>();
 
   constructor(private readonly registry: ToolRegistry) {
-    registry.offers.subscribe(() => this.built.clear());
+    registry.offers.subscribe(() => this.indexes.clear());
   }
 
-  /** A list as a caller sees it. Starts servers without a process since the start of this server. */
+  /** A list as a caller sees it. Starts servers that have had no process here yet. */
   async list(what: OfferList, caller: Principal, project: string): Promise<readonly Offered[]> {
     await Promise.all(this.visible(caller).map((server) => this.wake(server, project)));
     return this.known(what, caller, project);
   }
 
-  /** The resource of a URI: a listed one, a link that the project got from a tool, or one that a template describes. */
+  /** Finds a resource: a listed one, a link that a tool gave to the project, or one that a template describes. */
   async resource(uri: string, caller: Principal, project: string): Promise<Offered | undefined> {
     const listed = (await this.list('resources', caller, project)).find(({ key }) => key === uri);
     if (listed) return listed;
-    const linked = this.used(caller).find(
+    const linked = this.serversOf(caller).find(
       (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
     );
     if (linked) return { server: linked, key: uri, own: uri, item: {} };
@@ -53,7 +55,7 @@ export class ServerOffers {
     return template && { ...template, key: uri, own: unprefixed(uri, template) };
   }
 
-  /** The template that describes a URI; of several, the one with most literal text. */
+  /** The template that describes a URI; if several do, the one with most literal text. */
   private template(uri: string, caller: Principal, project: string): Offered | undefined {
     const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
     return this.known('templates', caller, project)
@@ -69,40 +71,40 @@ export class ServerOffers {
 
   /** The servers' instructions for a model, each under the server's name; undefined if there are none. */
   instructions(caller: Principal): string | undefined {
-    let left = maxInstructions.all;
+    let remaining = maxInstructions.all;
     const own = virtualServerOf(caller)?.stored.instructions;
     if (own) return own;
-    const texts = this.used(caller).flatMap((server) => {
+    const texts = this.serversOf(caller).flatMap((server) => {
       const text = server.offer('default').instructions?.trim();
-      if (!text || left < 100) return [];
-      const cut = text.slice(0, Math.min(maxInstructions.server, left));
-      left -= cut.length;
-      return `# ${server.server}\n${cut.length < text.length ? `${cut} …` : cut}`;
+      if (!text || remaining < 100) return [];
+      const excerpt = text.slice(0, Math.min(maxInstructions.server, remaining));
+      remaining -= excerpt.length;
+      return `# ${server.server}\n${excerpt}${excerpt.length < text.length ? ' …' : ''}`;
     });
     return texts.length > 0 ? texts.join('\n\n') : undefined;
   }
 
   private wake(server: ServerTool, project: string): Promise<void> {
-    const projects = this.woken.get(server) ?? new Map<string, Promise<void>>();
-    this.woken.set(server, projects);
-    // A server that could not start is tried again.
-    const wakes = async (): Promise<void> => {
+    const projects = this.starts.get(server) ?? new Map<string, Promise<void>>();
+    this.starts.set(server, projects);
+    // Forgets a failed start, so that the next list tries again.
+    const start = async (): Promise<void> => {
       await server.wake(project).catch(() => undefined);
       if (!server.offer(project).isKnown) projects.delete(project);
     };
-    const waking = projects.get(project) ?? (server.offer(project).isKnown ? Promise.resolve() : wakes());
-    projects.set(project, waking);
-    return waking;
+    const started = projects.get(project) ?? (server.offer(project).isKnown ? Promise.resolve() : start());
+    projects.set(project, started);
+    return started;
   }
 
   private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
     const all = this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
     const virtual = virtualServerOf(caller);
-    return virtual ? sorted(virtual.offered(what === 'prompts' ? 'prompt' : 'resource', all)) : all;
+    return virtual ? sortByKey(virtual.offered(what === 'prompts' ? 'prompt' : 'resource', all)) : all;
   }
 
   /** Servers whose links and instructions are for the caller. */
-  private used(caller: Principal): ServerTool[] {
+  private serversOf(caller: Principal): ServerTool[] {
     const virtual = virtualServerOf(caller);
     return this.visible(caller).filter((server) => virtual?.contents.servers.has(server.server) ?? true);
   }
@@ -114,8 +116,8 @@ export class ServerOffers {
   }
 
   private index(project: string): Index {
-    const index = this.built.get(project) ?? this.build(project);
-    this.built.set(project, index);
+    const index = this.indexes.get(project) ?? this.build(project);
+    this.indexes.set(project, index);
     return index;
   }
 
@@ -129,45 +131,45 @@ export class ServerOffers {
         }),
       );
     return {
-      resources: placed(all('resources', 'uri'), 'uri'),
-      templates: placed(all('templates', 'uriTemplate'), 'uriTemplate'),
-      prompts: placedPrompts(all('prompts', 'name'), project),
+      resources: makeUnique(all('resources', 'uri'), 'uri'),
+      templates: makeUnique(all('templates', 'uriTemplate'), 'uriTemplate'),
+      prompts: makePromptsUnique(all('prompts', 'name'), project),
     };
   }
 }
 
-/** Prompts get their server's prefix, except those of servers without one whose names are unique among these. */
-function placedPrompts(offered: readonly Offered[], project: string): Offered[] {
-  const own = placed(
+/** Adds the server's prefix to prompts, unless it has none and no other such server has the same name. */
+function makePromptsUnique(offered: readonly Offered[], project: string): Offered[] {
+  const unprefixed = makeUnique(
     offered.filter(({ server }) => server.offer(project).isUnprefixed),
     'name',
   );
-  const isOwn = new Set(own.filter((each) => each.key === each.own).map((each) => each.item));
-  return sorted(
+  const unchanged = new Set(unprefixed.filter(({ key, own }) => key === own).map(({ item }) => item));
+  return sortByKey(
     offered.map((each) =>
-      isOwn.has(each.item) ? each : named(each, 'name', `${each.server.server}__${each.own}`),
+      unchanged.has(each.item) ? each : rename(each, 'name', `${each.server.server}__${each.own}`),
     ),
   );
 }
 
-const named = (offered: Offered, member: string, key: string): Offered => ({
+const rename = (offered: Offered, member: string, key: string): Offered => ({
   ...offered,
   key,
   item: { ...offered.item, [member]: key },
 });
 
-const sorted = (offered: readonly Offered[]): Offered[] =>
+/** Sorts by key. Of equal keys the last item stays. */
+const sortByKey = (offered: readonly Offered[]): Offered[] =>
   [...new Map(offered.map((each) => [each.key, each])).values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 
-/** URIs of several servers get the server's name as the first segment of their path. */
-function placed(offered: readonly Offered[], member: string): Offered[] {
+/** Adds the server's name to the path of URIs that several servers have. */
+function makeUnique(offered: readonly Offered[], member: string): Offered[] {
   const owners = new Map<string, Set<string>>();
   for (const { own, server } of offered) owners.set(own, (owners.get(own) ?? new Set()).add(server.server));
-  return sorted(
+  const isShared = ({ own }: Offered): boolean => (owners.get(own)?.size ?? 0) > 1;
+  return sortByKey(
     offered.map((each) =>
-      (owners.get(each.own)?.size ?? 0) > 1
-        ? named(each, member, prefixed(each.own, each.server.server))
-        : each,
+      isShared(each) ? rename(each, member, prefixed(each.own, each.server.server)) : each,
     ),
   );
 }
@@ -198,16 +200,18 @@ export function describes(template: string, uri: string): boolean {
   for (let n = 0; n < parts.length; n += 2) {
     const [expression = '', literal = ''] = parts.slice(n, n + 2);
     const isLast = n + 2 === parts.length;
-    const end =
-      isLast && literal === '' ? uri.length : isLast ? lastOf(uri, literal) : uri.indexOf(literal, at);
+    const end = isLast ? lastOf(uri, literal) : uri.indexOf(literal, at);
     if (end < at) return false;
     const isOptional = /^[?&#/;.]/.test(expression) || (literal === '' && !isLast);
     const value = uri.slice(at, end);
-    if (value === '' ? !isOptional : /^\w/.test(expression) && /[/?#]/.test(value)) return false;
+    const isMissing = value === '' && !isOptional;
+    const leavesSegment = /^\w/.test(expression) && /[/?#]/.test(value);
+    if (isMissing || leavesSegment) return false;
     at = end + literal.length;
   }
   return true;
 }
 
+/** The index of a literal at the end of a URI, else -1. */
 const lastOf = (uri: string, literal: string): number =>
   uri.endsWith(literal) ? uri.length - literal.length : -1;

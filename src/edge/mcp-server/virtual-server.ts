@@ -3,7 +3,7 @@ import type { ServerTool } from '../../call/door/server-tool.js';
 import type { ToolRegistry } from '../../call/door/tool-registry.js';
 import type { Principal, ToolChoice } from '../../web/contract/principal.js';
 
-/** Kinds of members: a tool, a prompt or a resource; or all tools with a tag, or all of an MCP server. */
+/** Kinds of members: single tools, prompts and resources, all tools with a tag, or everything of an MCP server. */
 export const memberKinds = ['tool', 'prompt', 'resource', 'tag', 'server'] as const;
 export type Member = { readonly [part in (typeof memberKinds)[number] | 'as' | 'description']?: string };
 
@@ -16,7 +16,7 @@ export interface StoredServer {
 
 /** A set of tools, resources and prompts with its own MCP address. */
 export class VirtualServer implements ToolChoice {
-  private built: ReturnType<typeof contentsOf> | undefined;
+  private cached: ReturnType<typeof contentsOf> | undefined;
 
   constructor(
     readonly stored: StoredServer,
@@ -24,15 +24,16 @@ export class VirtualServer implements ToolChoice {
   ) {}
 
   get contents(): ReturnType<typeof contentsOf> {
-    return (this.built ??= contentsOf(this.stored.members, this.registry));
+    this.cached ??= contentsOf(this.stored.members, this.registry);
+    return this.cached;
   }
 
-  /** Computes the contents anew at the next use, after a change of the registry. */
+  /** Recomputes the contents at the next use, after a change of the registry. */
   forget(): void {
-    this.built = undefined;
+    this.cached = undefined;
   }
 
-  /** Whether calls of a tool may pass, including the hidden tools for reads: `offered` limits what they read. */
+  /** Whether a tool may be called. True for hidden tools of MCP servers as well; `offered` limits what they read. */
   has(tool: string): boolean {
     const { own, offers, servers } = this.contents;
     if (own.has(tool)) return true;
@@ -40,7 +41,7 @@ export class VirtualServer implements ToolChoice {
     return hidden !== undefined && (offers.size > 0 || servers.has(hidden.server));
   }
 
-  /** The items of all MCP servers' lists that belong to this set, with their names and descriptions here. */
+  /** The items of MCP servers that belong to this set, with their names and descriptions in it. */
   offered<T extends { readonly key: string; readonly server: ServerTool; readonly item: JsonObject }>(
     kind: 'resource' | 'prompt',
     all: readonly T[],
@@ -57,7 +58,7 @@ export class VirtualServer implements ToolChoice {
 }
 
 function contentsOf(members: readonly Member[], registry: ToolRegistry) {
-  /** Tools and prompts by their names here; `own` is the original name. */
+  /** Tools and prompts by their names in the set; `own` is the original name. */
   const holders = new Map<string, { readonly own: string; readonly description?: string | undefined }>();
   const clashes: string[] = [];
   const put = (name: string, own: string, description?: string): void => {
@@ -69,8 +70,8 @@ function contentsOf(members: readonly Member[], registry: ToolRegistry) {
   const offers = new Map<string, Member>();
   for (const member of members) {
     const { tool, prompt, resource, as, description } = member;
-    const found = tool === undefined ? undefined : registry.find(tool);
-    if (found) put(as ?? registry.nameIn('mcp', found), found.definition.name, description);
+    const known = tool === undefined ? undefined : registry.find(tool);
+    if (known) put(as ?? registry.nameIn('mcp', known), known.definition.name, description);
     else if (tool !== undefined) missing.push(tool);
     if (prompt !== undefined) put(`prompt ${as ?? prompt}`, `prompt ${prompt}`);
     if (prompt ?? resource) offers.set(prompt ? `prompt ${prompt}` : `resource ${resource}`, member);
@@ -85,7 +86,7 @@ function contentsOf(members: readonly Member[], registry: ToolRegistry) {
     ...members.flatMap(({ server }) => server ?? []),
     ...tagged.map(({ server }) => server),
   ]);
-  /** Those, and MCP servers with a tool in the set. */
+  /** These, and MCP servers with a tool in the set. */
   const servers = new Set(whole);
   for (const tool of registry.all()) {
     const { name, kind } = tool.definition;
@@ -100,6 +101,6 @@ function contentsOf(members: readonly Member[], registry: ToolRegistry) {
   return { tools, own, missing, clashes, offers, whole, servers };
 }
 
-/** The virtual MCP server that a caller uses now. */
+/** The virtual MCP server of a request. */
 export const virtualServerOf = ({ choice }: Principal): VirtualServer | undefined =>
   choice instanceof VirtualServer ? choice : undefined;

@@ -28,7 +28,7 @@ class MemberBody implements Member {
   @dto.OptionalText(8_192, { example: 'file:///a.md' }) readonly resource?: string;
   @dto.OptionalText(128, { example: 'support' }) readonly tag?: string;
   @dto.OptionalText(128, { example: 'files' }) readonly server?: string;
-  @dto.OptionalText(128, { example: 'find', pattern: name, description: 'Its name here' })
+  @dto.OptionalText(128, { example: 'find', pattern: name, description: 'Its name in this server' })
   readonly as?: string;
   @dto.OptionalText(4_096, { example: 'Finds a customer' }) readonly description?: string;
 }
@@ -40,12 +40,12 @@ class McpServerBody {
     minItems: 1,
     example: [{ tool: 'crm__search', as: 'find' }, { tag: 'support' }, { server: 'files' }],
     description:
-      'Each names a tool, a prompt or a resource as `/mcp` lists it; or a tag or an MCP server, for all of theirs',
+      'Each names a tool, prompt or resource as `/mcp` lists it; or a tag or MCP server, for everything of it',
   })
   readonly members!: MemberBody[];
   @dto.OptionalText(8_000, {
     nullable: true,
-    description: 'For models. Absent, null: those of its MCP servers',
+    description: 'Instructions for models; absent or null: those of its MCP servers',
   })
   readonly instructions?: string | null;
 }
@@ -56,14 +56,14 @@ class UpdateMcpServerBody extends PartialType(OmitType(McpServerBody, ['name'] a
 
 @dto.SentBackBy(UpdateMcpServerBody)
 class McpServerView extends McpServerBody {
-  @dto.Texts(['find'], 'Its tools, by the names that they have here') readonly tools!: readonly string[];
-  @dto.Texts(['later'], 'Tools that it names and that there are not now')
+  @dto.Texts(['find'], 'Names of its tools in this server') readonly tools!: readonly string[];
+  @dto.Texts(['later'], 'Tools among its members that do not exist at present')
   readonly missing!: readonly string[];
 }
 
 class McpServerPageView extends dto.PageOf(McpServerView) {}
 
-/** Sets of tools, resources and prompts, each at an address of its own. */
+/** Manages virtual MCP servers: sets of tools, resources and prompts with their own addresses. */
 @ApiRoutes('api/v1/mcp-servers', 'tools', 'tools:admin')
 @Audited(
   'name',

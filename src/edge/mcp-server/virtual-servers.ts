@@ -11,12 +11,12 @@ import { KnownKeys } from '../../web/auth/known-keys.js';
 import { principalOf } from '../../web/auth/principal.decorator.js';
 import { type Member, memberKinds, type StoredServer, VirtualServer } from './virtual-server.js';
 
-/** Virtual MCP servers. Those in memory follow the table, whichever replica changes it. */
+/** Virtual MCP servers in memory. They follow the table, which any replica may change. */
 @Injectable()
 export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
   private known: ReadonlyMap<string, VirtualServer> = new Map();
   private readonly logger = new Logger(VirtualServers.name);
-  /** Emits when one was made, changed or deleted. */
+  /** Emits after a server was created, changed or deleted. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
   constructor(
@@ -35,21 +35,21 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
   enter(request: FastifyRequest): FastifyRequest {
     const { server } = request.params as { readonly server?: string };
     const principal = principalOf(request);
-    const { mcpServers: bound } = principal;
-    if (bound && !bound.includes(server ?? '')) {
-      const places = bound.map((name) => `/mcp/${name}`).join(' or ');
-      throw new Problem('forbidden', `This key uses MCP at ${places} alone`);
+    const { mcpServers: allowed } = principal;
+    if (allowed && !allowed.includes(server ?? '')) {
+      const paths = allowed.map((name) => `/mcp/${name}`).join(' or ');
+      throw new Problem('forbidden', `This key uses MCP at ${paths} alone`);
     }
     if (server !== undefined) request.principal = { ...principal, choice: this.get(server) };
     return request;
   }
 
-  /** Sorted by name. */
+  /** All servers, sorted by name. */
   all(): VirtualServer[] {
     return [...this.known.values()];
   }
 
-  /** @throws Problem `not_found` */
+  /** A server. @throws Problem `not_found` */
   get(name: string): VirtualServer {
     const server = this.known.get(name);
     if (server) return server;
@@ -59,45 +59,45 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     );
   }
 
-  /** @throws Problem `conflict` for a name that is taken, or would be by two members; `invalid_request` */
+  /** Stores a server. @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request` */
   async save(server: StoredServer, isNew: boolean): Promise<VirtualServer> {
     const { name, members, instructions } = server;
     if (isNew && this.known.has(name))
       throw new Problem('conflict', `There is a virtual MCP server ${name} already`);
-    members.forEach(refuseUnclear);
+    members.forEach(checkMember);
     const { clashes } = new VirtualServer(server, this.registry).contents;
     if (clashes.length > 0)
       throw new Problem(
         'conflict',
-        `Two members would have one name, give one another by "as": ${clashes.join('; ')}`,
+        `Two members have the same name, give one another by "as": ${clashes.join('; ')}`,
       );
     await this.dataSource.query(
       `INSERT INTO mcp_servers (name, members, instructions) VALUES ($1, $2, $3)
        ON CONFLICT (name) DO UPDATE SET members = excluded.members, instructions = excluded.instructions`,
       [name, JSON.stringify(members), instructions],
     );
-    await this.look();
+    await this.reload();
     return this.get(name);
   }
 
-  /** @throws Problem `not_found` */
+  /** Deletes a server. @throws Problem `not_found` */
   async delete(name: string): Promise<void> {
     this.get(name);
     await this.dataSource.query('DELETE FROM mcp_servers WHERE name = $1', [name]);
-    await this.look();
+    await this.reload();
   }
 
-  /** A server that listens knows them. */
+  /** Reads all servers before this process listens. */
   async onModuleInit(): Promise<void> {
-    await retryAtStart(() => this.look());
+    await retryAtStart(() => this.reload());
   }
 
   onApplicationBootstrap(): void {
-    this.follower.follow({ table: 'mcp_servers', what: 'virtual MCP servers' }, () => this.look());
+    this.follower.follow({ table: 'mcp_servers', what: 'virtual MCP servers' }, () => this.reload());
   }
 
-  /** Brings changes of the table into memory. */
-  private async look(): Promise<void> {
+  /** Reads the table again. */
+  private async reload(): Promise<void> {
     const sql = 'SELECT name, members, instructions FROM mcp_servers ORDER BY name COLLATE "C"';
     const rows: StoredServer[] = await this.dataSource.query(sql);
     const before = this.all().map(({ stored }) => stored);
@@ -107,11 +107,11 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
   }
 }
 
-/** @throws Problem `invalid_request` for a member that names nothing, or several things by one name */
-function refuseUnclear(member: Member, place: number): void {
+/** @throws Problem `invalid_request` unless a member names exactly one thing, and renames only a single item */
+function checkMember(member: Member, place: number): void {
   const { tag, server, as, description } = member;
-  const named = memberKinds.filter((kind) => member[kind] !== undefined);
-  const isClear = named.length === 1 && ((tag ?? server) === undefined || (as ?? description) === undefined);
+  const kinds = memberKinds.filter((kind) => member[kind] !== undefined);
+  const isValid = kinds.length === 1 && ((tag ?? server) === undefined || (as ?? description) === undefined);
   const detail = `must have one of ${memberKinds.join(', ')}; a tag or a server has neither "as" nor "description"`;
-  if (!isClear) throw invalidRequest({ pointer: `/members/${place}`, detail });
+  if (!isValid) throw invalidRequest({ pointer: `/members/${place}`, detail });
 }

@@ -17,12 +17,12 @@ import { DocumentReader } from './web/document-reader.js';
 import { fetchPage, fetchUrls, Pages } from './web/pages.js';
 import { OutboundHttp } from './web/outbound-http.js';
 
-/** The tools that come with the server: those of them that BUILTIN_TOOLS names. */
+/** Registers the built-in tools that BUILTIN_TOOLS names. */
 @Module({ imports: [ToolsModule] })
 export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly reader: DocumentReader;
   private readonly search: WebSearch | undefined;
-  /** Undefined if there is one replica, or no tool for files. */
+  /** Undefined without replicas or without a tool for files. */
   private readonly folder: SharedFolder | undefined;
 
   constructor(
@@ -40,7 +40,7 @@ export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplication
     const folder = hasFiles && database.url ? new SharedFolder(limits.filesDir, replicas) : undefined;
     this.folder = folder;
     if (folder) contributors.addHealth(filesPart, () => folder.check());
-    const ofFiles = (tool: Tool): Tool => folder?.guarding(tool) ?? tool;
+    const guarded = (tool: Tool): Tool => folder?.guard(tool) ?? tool;
     const http = new OutboundHttp(limits.outbound, () => portOf(host.httpAdapter.getHttpServer() as Server));
     const pages = new Pages(http, this.reader, limits.page);
     const { timeoutMs } = limits.mailLimits;
@@ -48,8 +48,8 @@ export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplication
       this.search && webSearch(this.search),
       fetchPage(pages),
       fetchUrls(pages),
-      ofFiles(readFile(files)),
-      ofFiles(writeFile(files)),
+      guarded(readFile(files)),
+      guarded(writeFile(files)),
       webhookSecret === undefined ? undefined : sendWebhook(http, webhookSecret, limits.webhook),
       mail && sendEmail(new MailTransport(mail, timeoutMs), files, limits.mailLimits),
     ];

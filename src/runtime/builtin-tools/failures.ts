@@ -5,17 +5,17 @@ import type { BuiltinRun } from '../../web/contract/define-tool.js';
 import { callerIdOf } from '../../web/contract/principal.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
-/** The caller asked for what cannot be had; another input may do better. No fault of the tool. */
+/** A failure because of the input, which does not count against the tool. */
 export const callerMistake = (message: string): ToolFailure =>
   new ToolFailure('tool_error', message, { code: errorTable.invalid_input.jsonRpc });
 
-/** A server somewhere did not do its part; the same call may succeed later. No fault of the tool. */
+/** A failure of another server, which does not count against the tool; the same call may succeed later. */
 export const awayFailure = (message: string): ToolFailure => new ToolFailure('upstream_unavailable', message);
 
-/** The part of a run that waits. */
+/** The part of a run that waiting for a slot needs. */
 export type Run = Pick<BuiltinRun, 'signal' | 'principal'>;
 
-/** Limits on what runs and what waits at a time, so that the memory of all calls together is bounded. */
+/** Limits the calls that run and wait at the same time, and so their memory. */
 export class Slots {
   private readonly slots;
   private readonly callers;
@@ -30,7 +30,7 @@ export class Slots {
     this.callers = new CallerSlots(Math.ceil(all * 0.75), all);
   }
 
-  /** @throws ToolFailure when too many wait; the signal's reason; what the work throws */
+  /** Waits for a slot and works. @throws ToolFailure if too many wait; the signal's reason; errors of the work */
   async run<T>({ signal, principal }: Run, work: () => Promise<T>): Promise<T> {
     const release = this.callers.take(callerIdOf(principal));
     if (!release) throw awayFailure(`Too many ${this.what} at the same time: try again later`);
@@ -42,7 +42,7 @@ export class Slots {
   }
 }
 
-/** The beginning of a text, without half of a character at its end. */
+/** The beginning of a text, which does not end within a surrogate pair. @param maxLength UTF-16 code units */
 export function cut(text: string, maxLength: number): string {
   const last = text.charCodeAt(maxLength - 1);
   const isHalf = last >= 0xd800 && last < 0xdc00;

@@ -39,12 +39,12 @@ import { McpToolsController } from './http/mcp-tools.controller.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
-/** The providers that take the files of tools, and keep them. */
+/** Providers that accept and store the files of tools. */
 const bundles = [BundlesRepository, BundleFolders, Bundles];
 
 @Module({})
 export class CustomToolsModule {
-  /** Loads no custom tool with CUSTOM_TOOLS_ENABLED=false; its routes answer 404 then. */
+  /** With CUSTOM_TOOLS_ENABLED=false there are no custom tools, and their routes answer 404. */
   static forRoot({ customTools }: AppConfig): DynamicModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {

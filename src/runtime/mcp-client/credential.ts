@@ -2,18 +2,18 @@ import type { Answer } from './remote-answer.js';
 
 /** Tokens for the requests to one MCP server, as one caller or as this server itself. */
 export interface Credential {
-  /** @throws SignInNeeded; another error if none could be got */
+  /** The token for the next request. @throws SignInNeeded; another error if no token could be obtained */
   token(): Promise<string> | string;
   /**
-   * @param refused the answer to a request with this token
-   * @param tries with tokens before it
-   * @returns the token to try next; undefined: the answer stands
+   * @param answer the answer to a request with this token
+   * @param tries number of earlier tries of the request
+   * @returns the token to try next; undefined: the answer is final
    * @throws SignInNeeded
    */
-  next(token: string, refused: Answer, tries: number): Promise<string | undefined>;
+  next(token: string, answer: Answer, tries: number): Promise<string | undefined>;
 }
 
-/** Only the person who calls can get another token. */
+/** The token is missing or invalid, and only a sign-in of the caller can provide another one. */
 export class SignInNeeded extends Error {
   override readonly name = 'SignInNeeded';
 
@@ -26,17 +26,17 @@ export class SignInNeeded extends Error {
   }
 }
 
-/** Error of JSON-RPC by which a request is answered that needs a sign-in; no server sends this code. */
+/** Code of the JSON-RPC error that answers a request which needs a sign-in. Servers do not send this code. */
 export const signInNeededCode = -31_401;
 
 const maxRecent = 3;
 
-/** The requests of one session with a server, with tokens if it wants some. */
+/** Sends the requests of one session with a server, with tokens if there is a credential. */
 export class TokenRequests {
-  /** Tokens that the server has been shown, and may repeat. */
+  /** The latest tokens that were sent, because the server may repeat them in its texts. */
   private recent: readonly string[] = [];
 
-  /** @param credential absent: its headers are all */
+  /** @param credential absent if the registered headers suffice */
   constructor(private readonly credential?: Credential) {}
 
   async send(request: (headers: Record<string, string>) => Promise<Answer>): Promise<Answer> {
@@ -53,12 +53,12 @@ export class TokenRequests {
     }
   }
 
-  /** A text of the server without tokens. */
+  /** Redacts tokens in a text of the server. */
   clean(text: string): string {
     return this.recent.reduce((clean, token) => clean.replaceAll(token, '[access token]'), text);
   }
 }
 
-/** The answer to a request that was not sent. */
+/** The JSON-RPC answer to a request that was not sent, because it needs a sign-in. */
 export const signInNeeded = (id: string, { message, scope }: SignInNeeded): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code: signInNeededCode, message, data: { scope } } });

@@ -15,15 +15,15 @@ import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
 const whyUnasked =
   'asked a question that cannot be passed on to this caller: its MCP server asks while the call runs, for which a client of a revision before 2026-07-28 must declare elicitation';
-/** Rounds within one request of a caller: a server that asks on is at fault. */
+/** Max rounds within one request of a caller; more are a fault of the server. */
 const maxRounds = 20;
 
-/** An answer of a server of 2026-07-28 by which it asks its client. */
+/** Whether an answer of a server (since 2026-07-28) asks its client something. */
 export const isInputRequired = (result: unknown): result is JsonObject =>
   isObject(result) && result['resultType'] === 'input_required';
 
 /**
- * Puts the questions of a server to the caller of a call, and calls the server again with the answers until it has a result.
+ * Passes questions of a server on to the caller, and calls the server again with the answers until there is a result.
  * @throws InputRequired if the caller brings the answers with another call; ToolFailure
  */
 export async function inRounds(
@@ -37,13 +37,13 @@ export async function inRounds(
   for (let rounds = 1; isInputRequired(result); rounds++) {
     if (rounds > maxRounds) throw new ToolFailure('protocol_error', `The tool asked ${maxRounds} times`);
     const questions = questionsIn(result['inputRequests'] ?? {});
-    const { requestState: given } = result;
-    const requestState = typeof given === 'string' ? given : undefined;
+    const { requestState: state } = result;
+    const requestState = typeof state === 'string' ? state : undefined;
     refuseUndeclared(questions, asks);
     if (asks && !asker)
       throw new InputRequired(questions.length > 0 ? Object.fromEntries(questions) : undefined, requestState);
     const inputResponses: Record<string, unknown> = {};
-    // Without anybody to be asked there is no question: the call is only to be repeated.
+    // Without an asker there are no questions, and the call is only repeated.
     if (asker)
       for (const [key, question] of questions) inputResponses[key] = resultOf(await asker.ask(question));
     const answers = { inputResponses, requestState };
@@ -73,13 +73,13 @@ function refuseUndeclared(questions: readonly [string, Question][], asks: Asks |
   }
 }
 
-/** A client that fails to ask its user has got no answer. */
+/** The result of a question. An error of the client counts as cancelled. */
 const resultOf = (answer: Answered): unknown => ('result' in answer ? answer.result : { action: 'cancel' });
 
-/** A call of a tool that failed because its caller could not be asked fails for that. */
+/** The failure of a call. If its caller could not be asked, that becomes the reason. */
 export function asUnasked(failure: ToolFailure, tool: string, { notes: { unasked } }: ToolRun): ToolFailure {
   const { message, data, code } = failure;
-  // A server of 2026-07-28 refuses by itself to ask what was not declared.
+  // Servers since 2026-07-28 report undeclared capabilities themselves.
   if (code === errorTable.capability_missing.jsonRpc) return notAskable(message, data);
   if (unasked === undefined) return failure;
   const requiredCapabilities = { elicitation: { [unasked]: {} } };

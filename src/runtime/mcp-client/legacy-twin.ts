@@ -13,60 +13,60 @@ import {
   versionMember,
 } from './mcp-eras.js';
 
-/** Whether a message is none of the modern era: a call without an envelope, or an answer to what the server asked. */
+/** Whether a message belongs to the legacy era: a call without an envelope, or an answer to a server's request. */
 export const isOfTwin = (method: string | undefined, meta: object = {}): boolean =>
   method === undefined || (method === 'tools/call' && !(versionMember in meta));
 
-/** A session with a server as its lines. */
+/** A session with a server, as streams of lines. */
 interface Session {
   readonly stdin: Writable;
   readonly stdout: PassThrough;
-  /** The id that the server gave it: without one the server cannot ask in it. */
+  /** The id that the server assigned. Without one the server cannot send requests in the session. */
   readonly session: string | undefined;
   once(event: 'exit', listener: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** The modern session beside which it is. */
-interface Beside {
+/** The modern session that the twin belongs to. */
+interface ModernSession {
   readonly stdout: Writable;
   readonly signal: AbortSignal;
   readonly end: () => void;
 }
 
 /**
- * The session of the legacy era with a server that speaks both. It carries calls whose caller is asked while they run, which
- * the modern era does not know, and begins with the first of them.
+ * A session of the legacy era with a server that speaks both eras. It carries calls that ask their caller while they
+ * run, which the modern era does not support, and is opened for the first of these calls.
  */
 export class LegacyTwin {
-  private opened: Promise<Session | undefined> | undefined;
+  private session: Promise<Session | undefined> | undefined;
 
-  /** @param begin makes a session, of which nothing has been said yet */
+  /** @param begin makes a session that is not initialized yet */
   constructor(
     private readonly peer: McpPeer,
     private readonly begin: () => Session,
-    private readonly beside: Beside,
+    private readonly modern: ModernSession,
   ) {}
 
-  /** @param otherwise gets the line in the modern era if the server has no such session */
-  write(line: string, otherwise: (line: string) => void): void {
-    void (this.opened ??= this.open()).then((session) => {
+  /** Sends a call. @param writeModern gets it as a modern call if the server has no legacy session */
+  write(line: string, writeModern: (line: string) => void): void {
+    void (this.session ??= this.open()).then((session) => {
       if (session) return session.stdin.write(`${line}\n`);
       this.peer.speaksBoth = false;
       const { params = {}, ...message } = JSON.parse(line) as JsonObject;
-      return otherwise(JSON.stringify({ ...message, params: enveloped(params as object) }));
+      return writeModern(JSON.stringify({ ...message, params: enveloped(params as object) }));
     });
   }
 
-  /** Cancels a call that was written, if any was. */
+  /** Cancels a call, unless the session was never opened. */
   cancel(requestId: string): void {
     const line = encodeNotification('notifications/cancelled', { requestId });
-    void this.opened?.then((session) => session?.stdin.write(line));
+    void this.session?.then((session) => session?.stdin.write(line));
   }
 
   private async open(): Promise<Session | undefined> {
     const session = this.begin();
-    const { stdout, signal, end } = this.beside;
+    const { stdout, signal, end } = this.modern;
     signal.addEventListener('abort', () => session.kill('SIGTERM'));
     const ended = new Promise<[]>((resolve) => session.once('exit', () => resolve([])));
     const params = { protocolVersion: legacyRevisions[0], capabilities: clientCapabilities, clientInfo };

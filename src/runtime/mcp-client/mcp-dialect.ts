@@ -37,18 +37,18 @@ import { repeatedMembers } from './request-headers.js';
 import { WatchedResources } from './watched-resources.js';
 import { TaskPolls, taskTtlMs } from './task-polls.js';
 
-/** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
+/** Back-off for servers that announce changes of their tools continually, because reading a list takes time. */
 const listPauses = { firstMs: 250, maxMs: 60_000 };
-/** Time for a server to apply the roots that it asked for, such as to look them up on the disk. */
+/** Time for a server to apply its roots, such as to look them up on the disk. */
 const rootsMs = 200;
 const methodNotFound = -32601;
 const internalError = -32603;
-/** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
+/** Errors of servers that do not know `initialize`, in JSON-RPC and in the modern era. */
 const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
 
 /** Requests of servers that this client refuses, with the reason. */
-const refused: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'Toolkeeper offers no sampling: a server gets no model of its callers',
+const refusals: Readonly<Record<string, string>> = {
+  'sampling/createMessage': 'Toolkeeper offers no sampling: a server cannot use the model of its callers',
   'elicitation/create':
     'The caller of this call cannot be asked: it declared no elicitation of this mode, or several calls run at once',
 };
@@ -77,22 +77,22 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
 class McpSession implements DialectSession {
   private era: Era | undefined;
   private isSubscribed = false;
-  /** What the server tells of, in the modern era. */
+  /** Subscriptions to lists and resources, in the modern era. */
   private readonly watched: WatchedResources;
-  /** Tools of the legacy era that run as tasks alone. */
+  /** Names of tools that run only as tasks, in the legacy era. */
   private readonly needTasks = new Set<unknown>();
-  /** Requests of calls of these, by id. */
+  /** Ids of requests that call these tools. */
   private readonly asTasks = new Set<string>();
   private readonly polls: TaskPolls;
   private about: Introduction = {};
   private isListing = true;
-  /** Whether the server asked for its roots and may not have applied them: it refuses calls until then. */
+  /** Whether the server asked for its roots and may not have applied them yet; until then it refuses calls. */
   private appliesRoots = false;
   /** Whether the server announced a change since its tools were last listed. */
   private isStale = false;
   private pause: NodeJS.Timeout | undefined;
-  /** Lists requested in a row, each directly after the pause before it. */
-  private inARow = 0;
+  /** Number of lists requested in a row, each directly after the pause before it. */
+  private consecutiveLists = 0;
 
   constructor(
     private readonly sender: DialectSender,
@@ -122,7 +122,7 @@ class McpSession implements DialectSession {
       this.appliesRoots = true;
       return { result: { roots: this.roots.map(rootOf) } };
     }
-    const message = refused[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
+    const message = refusals[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
     return { error: { code: methodNotFound, message } };
   }
 
@@ -131,7 +131,7 @@ class McpSession implements DialectSession {
       const { _meta } = params as { readonly _meta?: object };
       if (method === 'resources/subscribe') return this.watched.add(id, params);
       if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
-      const [name, asked] = this.polls.answered(id, params as JsonObject) ?? [method, params];
+      const [name, asked] = this.polls.updateFor(id, params as JsonObject) ?? [method, params];
       return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
     }
     if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
@@ -143,7 +143,7 @@ class McpSession implements DialectSession {
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.asTasks.delete(id);
     this.watched.dropped(id);
-    if (this.polls.goesOn(id, reply)) return false;
+    if (this.polls.resume(id, reply)) return false;
     if (!('result' in reply) || !isObject(reply.result)) return true;
     const { resultType, task } = reply.result;
     if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
@@ -157,14 +157,14 @@ class McpSession implements DialectSession {
     this.polls.forgotten(id);
   }
 
-  /** @param isRefused whether the server has refused `server/discover` */
+  /** Begins the handshake of the legacy era. @param isRefused whether the server has refused `server/discover` */
   private initialize(isRefused = false): void {
     const params = { protocolVersion: legacyRevisions[0], capabilities: clientCapabilities, clientInfo };
     this.sender.request('initialize', params, (reply) => {
       const about = readIntroduction(reply);
       if (typeof about !== 'string') {
         this.sender.notify('notifications/initialized', {});
-        return this.begun('legacy', about);
+        return this.introduced('legacy', about);
       }
       const isUnknown = 'error' in reply && unknownRequest.includes(reply.error.code);
       if (isUnknown && !isRefused) this.discover(about);
@@ -173,16 +173,17 @@ class McpSession implements DialectSession {
   }
 
   /**
-   * @param refusal by which the server refused `initialize`
-   * @param again whether it has refused the revision, although it names it
+   * Begins the handshake of the modern era.
+   * @param refusal why the server refused `initialize`
+   * @param again whether the server has refused the revision although it names it
    */
   private discover(refusal?: string, again = false): void {
-    // An old program may answer nothing to a request that it does not know.
+    // An old server may not answer a request that it does not know.
     const timer = refusal === undefined ? undefined : setTimeout(() => this.onHandshake(refusal), discoverMs);
     const answered = (reply: Reply): void => {
       clearTimeout(timer);
       const discovery = readDiscovery(reply);
-      if (discovery) this.begun('modern', introductionIn(discovery), discovery);
+      if (discovery) this.introduced('modern', introductionIn(discovery), discovery);
       else if (!again && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, true);
       else if (refusal === undefined) this.initialize(!isUnclear(reply));
       else this.onHandshake(refusal);
@@ -190,7 +191,7 @@ class McpSession implements DialectSession {
     this.sender.request('server/discover', enveloped({}), answered, refusal);
   }
 
-  private begun(era: Era, about: Introduction, { capabilities }: JsonObject = {}): void {
+  private introduced(era: Era, about: Introduction, { capabilities }: JsonObject = {}): void {
     this.era = era;
     this.peer.era = era;
     this.about = about;
@@ -218,14 +219,14 @@ class McpSession implements DialectSession {
     const ask: Ask = (...request) => this.request(...request);
     readLists(ask, this.about.offers ?? {}, (listed) => {
       if (typeof listed === 'string') return this.onHandshake(listed);
-      const noted = { ...listed, tools: listed.tools.map((tool) => this.noted(tool)) };
-      if (this.appliesRoots) this.whenApplied(() => this.listed(noted));
-      else this.listed(noted);
+      const lists = { ...listed, tools: listed.tools.map((tool) => this.noteTool(tool)) };
+      if (this.appliesRoots) this.afterRootsApplied(() => this.publish(lists));
+      else this.publish(lists);
     });
   }
 
-  /** Notes how the tool must be called: as a task in the legacy era, with headers in the modern one. */
-  private noted(tool: JsonObject): JsonObject {
+  /** Notes whether calls of a tool must be tasks (legacy era), or repeat members in headers (modern era). */
+  private noteTool(tool: JsonObject): JsonObject {
     const { name, inputSchema, execution } = tool;
     if (this.era !== 'modern') {
       if (isObject(execution) && execution['taskSupport'] === 'required') this.needTasks.add(name);
@@ -237,29 +238,30 @@ class McpSession implements DialectSession {
     return tool;
   }
 
-  /** The first answer shows that the server has its roots, the second one that it had time for them. */
-  private whenApplied(ready: () => void): void {
+  /** The first answer shows that the server has its roots, the second that it had time to apply them. */
+  private afterRootsApplied(ready: () => void): void {
     this.appliesRoots = false;
     this.sender.request('ping', {}, () => {
       setTimeout(() => this.sender.request('ping', {}, ready), rootsMs).unref();
     });
   }
 
-  private listed(listed: ServerLists): void {
+  /** Passes the lists on, and starts the pause before the next list. */
+  private publish(lists: ServerLists): void {
     this.isListing = false;
     this.pause = setTimeout(
       () => {
         this.pause = undefined;
-        this.inARow = this.isStale ? this.inARow + 1 : 0;
+        this.consecutiveLists = this.isStale ? this.consecutiveLists + 1 : 0;
         if (this.isStale) this.list();
       },
-      backOff(this.inARow + 1, listPauses),
+      backOff(this.consecutiveLists + 1, listPauses),
     ).unref();
-    this.onHandshake({ ...this.about, ...listed });
+    this.onHandshake({ ...this.about, ...lists });
   }
 }
 
-/** Whether a server gave no answer, or none of its own: it may know the request. */
+/** Whether an error does not show if the server knows the request. */
 const isUnclear = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });

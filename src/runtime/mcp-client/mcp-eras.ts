@@ -5,34 +5,35 @@ import { text } from '../process-pool/own-dialect.js';
 import type { Handshake, Reply } from '../process-pool/pool.types.js';
 import type { RepeatedMember } from './request-headers.js';
 
-/** `legacy`: a session that begins with `initialize` · `modern`: no session, each request says everything itself. */
+/** `legacy`: sessions that begin with `initialize` · `modern`: no sessions, each request is complete. */
 export type Era = 'legacy' | 'modern';
 
-/** The revisions of MCP that begin with `initialize`, the newest first. */
+/** Revisions of the legacy era, newest first. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+/** The revision of the modern era. */
 export const modernRevision = '2026-07-28';
 
-/** Time for a server to answer `server/discover`: an old one may answer nothing to a request that it does not know. */
+/** Timeout of `server/discover`, because old servers may not answer unknown requests. */
 export const discoverMs = 4_000;
 
 /** Facts about one MCP server that its sessions share. */
 export interface McpPeer {
-  /** Era of its last session, in which the next one begins. */
+  /** Era of its last session, with which the next one begins. */
   era: Era;
-  /** Whether it may speak the legacy era beside the modern one. */
+  /** Whether it may also speak the legacy era. */
   speaksBoth: boolean;
   /** Members of its tools' inputs that a call repeats in headers, by tool. */
   readonly repeated: Map<string, readonly RepeatedMember[]>;
 }
 
-/** @param era to begin with: an old program may end at a request that comes before `initialize`, a URL answers an error */
+/** A new peer. @param era the first to try: `legacy` for programs, because old ones exit at any request before `initialize` */
 export const newPeer = (era: Era): McpPeer => ({
   era,
   speaksBoth: era === 'modern',
   repeated: new Map(),
 });
 
-/** Whether a call's own caller can be asked is found out when its server asks. */
+/** Declared to all servers. Whether a caller can really be asked is checked when its server asks. */
 export const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 export const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 
@@ -40,9 +41,9 @@ const prefix = 'io.modelcontextprotocol/';
 export const versionMember = `${prefix}protocolVersion`;
 const serverMember = `${prefix}serverInfo`;
 const capabilitiesMember = `${prefix}clientCapabilities`;
-/** Member of `_meta` with the capabilities of the caller of a call: the modern era declares them with each request. */
+/** Member of `_meta` with the caller's capabilities, which the modern era declares with each request. */
 export const callersMember = 'toolkeeper/clientCapabilities';
-/** Member of `_meta` of a call whose caller is asked while it runs. */
+/** Member of `_meta` of a call whose caller can be asked while it runs. */
 export const liveMember = 'toolkeeper/asksWhileItRuns';
 const ownCapabilities = { extensions: { [`${prefix}tasks`]: {} } };
 const envelope = {
@@ -52,7 +53,7 @@ const envelope = {
   [`${prefix}logLevel`]: 'info',
 };
 
-/** Adds to a request of the modern era what a session of the legacy era says once. Members of the caller win. */
+/** Adds the members of `_meta` that the modern era requires in each request. Members of the caller take precedence. */
 export function enveloped(params: object): object {
   const own = '_meta' in params && isObject(params._meta) ? params._meta : {};
   const { [callersMember]: callers } = own;
@@ -60,7 +61,7 @@ export function enveloped(params: object): object {
   return { ...params, _meta: { ...envelope, ...own, ...declared } };
 }
 
-/** Removes from a result what is about the message alone: callers may speak another revision. */
+/** Removes members about the message itself from a result, because callers may speak another revision. */
 export function openEnvelope(result: Record<string, unknown>): void {
   if (result['resultType'] === 'complete') delete result['resultType'];
   const meta = result['_meta'];
@@ -70,16 +71,17 @@ export function openEnvelope(result: Record<string, unknown>): void {
   else delete result['_meta'];
 }
 
+/** Error code of a server that does not speak the offered revision. */
 export const unsupportedRevision = -32022;
 
-/** Revisions that a server names when it refuses the one that was offered. */
+/** The revisions that a server names when it refuses the offered one. */
 export function namedRevisions(reply: Reply): readonly unknown[] {
   if (!('error' in reply) || reply.error.code !== unsupportedRevision) return [];
   const { data } = reply.error;
   return isObject(data) && Array.isArray(data['supported']) ? data['supported'] : [];
 }
 
-/** @returns the members that `initialize` answers too; undefined if the server does not speak the modern era */
+/** Reads an answer to `server/discover` as one to `initialize`. @returns undefined without the modern era */
 export function readDiscovery(reply: Reply): JsonObject | undefined {
   if (!('result' in reply) || !isObject(reply.result)) return undefined;
   const { supportedVersions, serverInfo, _meta, ...others } = reply.result;
@@ -88,9 +90,10 @@ export function readDiscovery(reply: Reply): JsonObject | undefined {
   return { ...others, serverInfo: info, protocolVersion: modernRevision };
 }
 
-/** What a server says about itself at the beginning. */
+/** The handshake of a server without its lists. */
 export type Introduction = Omit<Handshake, 'tools'>;
 
+/** Reads an answer to `initialize`. @returns the introduction, or why it is invalid */
 export function readIntroduction(reply: Reply): Introduction | string {
   if ('error' in reply) {
     const { code, message } = reply.error;
@@ -108,6 +111,7 @@ export function readIntroduction(reply: Reply): Introduction | string {
   return introductionIn(result);
 }
 
+/** The introduction in a result of `initialize` or `server/discover`. */
 export function introductionIn(result: JsonObject): Introduction {
   const { serverInfo } = result;
   const info = isObject(serverInfo) ? serverInfo : {};

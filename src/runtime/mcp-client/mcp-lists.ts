@@ -5,11 +5,11 @@ import type { Reply, ServerLists } from '../process-pool/pool.types.js';
 /** Limits of each list of a server. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
-/** Timeout of a server's lists except its tools: a start does not wait longer. */
+/** Timeout of all lists except the tools, because a start waits for them. */
 const othersMs = 5_000;
 const methodNotFound = -32601;
 
-/** A server's lists, with the capability by which it announces them. Tools are listed whatever it announces. */
+/** A server's lists, each with the capability that announces it. Tools are always requested. */
 const lists = [
   { member: 'tools', method: 'tools/list', capability: undefined },
   { member: 'resources', method: 'resources/list', capability: 'resources' },
@@ -26,7 +26,7 @@ export const listChanges: ReadonlySet<unknown> = new Set(
 export type Ask = (method: string, params: object, answered: (reply: Reply, bytes: number) => void) => void;
 
 /**
- * Reads a server's lists: all tools, and of the rest as much as comes in time and within the limits.
+ * Reads a server's lists: all tools, and the other lists as far as they come in time and within the limits.
  * @param done called once, with the lists or with the reason why the tools cannot be listed
  */
 export function readLists(
@@ -35,7 +35,7 @@ export function readLists(
   done: (listed: ServerLists | string) => void,
 ): void {
   const wanted = lists.filter(({ capability }) => !capability || isObject(capabilities[capability]));
-  const found: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
+  const received: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
   let isOver = false;
   const end = (listed: ServerLists | string): void => {
     clearTimeout(timer);
@@ -43,15 +43,15 @@ export function readLists(
     isOver = true;
   };
   const take = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
-    found[member] ??= list;
-    if (Object.keys(found).length === wanted.length) end(found as ServerLists);
+    received[member] ??= list;
+    if (Object.keys(received).length === wanted.length) end(received as ServerLists);
   };
   const timer = setTimeout(() => wanted.slice(1).forEach(({ member }) => take(member, [])), othersMs).unref();
   for (const { member, method } of wanted)
     readPages(ask, method, member, (list, wrong, code) => {
       if (member !== 'tools' || wrong === undefined) take(member, list);
       else if (code !== methodNotFound) end(wrong);
-      // Some servers have tools and do not say so in their capabilities: the list decides.
+      // The capabilities are not checked, because some servers have tools without announcing them.
       else if (wanted.length > 1) take(member, []);
       else end('It is an MCP server without tools');
     });
@@ -80,7 +80,7 @@ function readPages(
       const over = overLimit(member, list.length + listed.length, pages, bytes);
       if (over !== undefined) return done(list, over);
       list.push(...listed.map(readableItem));
-      // Some servers write '', 0 or false behind the last page.
+      // Some servers send '', 0 or false after the last page.
       if (!nextCursor) return done(list);
       if (typeof nextCursor === 'string') return page({ cursor: nextCursor });
       done(list, `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);

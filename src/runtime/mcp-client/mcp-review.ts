@@ -33,7 +33,7 @@ export function reviewTools(
 ): McpReview[] {
   if (!listed) return approved.map((each) => ({ name: each.name, state: 'callable', approved: each }));
   const known = new Map(approved.map((each) => [each.name, each]));
-  const likeness = new Map(approved.map(({ name }) => [folded(name), name]));
+  const namesByFold = new Map(approved.map(({ name }) => [folded(name), name]));
   const reviews = new Map<string, McpReview>();
   for (const raw of listed) {
     const read = readDefinition(raw);
@@ -45,10 +45,10 @@ export function reviewTools(
     }
     const { definition } = read;
     const { name } = definition;
-    const review = reviewOf(definition, known.get(name), likeness.get(folded(name)));
+    const review = reviewOf(definition, known.get(name), namesByFold.get(folded(name)));
     if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
     else reviews.set(name, read.warning === undefined ? review : { ...review, warning: read.warning });
-    if (!likeness.has(folded(name))) likeness.set(folded(name), name);
+    if (!namesByFold.has(folded(name))) namesByFold.set(folded(name), name);
   }
   for (const each of approved) {
     if (!reviews.has(each.name))
@@ -62,7 +62,7 @@ export function reviewTools(
   return [...reviews.values()];
 }
 
-/** The definitions without anything suspicious, which a registration approves automatically. */
+/** The definitions that a registration approves automatically, because nothing in them is suspicious. */
 export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[] =>
   reviews.flatMap(({ state, why, listed }) =>
     state === 'held' && why === unapproved && listed ? [listed] : [],
@@ -103,26 +103,28 @@ function nameIn({ name }: Readonly<Record<string, unknown>>): string {
   return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';
 }
 
-const between = '__';
-const refused = /[^A-Za-z0-9_.-]+/g;
+const separator = '__';
+const unsupportedChars = /[^A-Za-z0-9_.-]+/g;
 
 /** The full name of a server's tool, without characters that LLM platforms reject. */
 export function mcpToolName(server: string, tool: string): string {
-  const alias = tool.replace(refused, '_').slice(0, 119);
-  return `${server}${between}${tool.search(refused) < 0 ? tool : `${alias}_${sha256(tool).slice(0, 8)}`}`;
+  if (tool.search(unsupportedChars) < 0) return `${server}${separator}${tool}`;
+  const alias = tool.replace(unsupportedChars, '_').slice(0, 119);
+  return `${server}${separator}${alias}_${sha256(tool).slice(0, 8)}`;
 }
 
 /** @returns the server in a full tool name; undefined if the name cannot belong to a server */
 export function serverOf(name: string): string | undefined {
-  const at = name.indexOf(between);
+  const at = name.indexOf(separator);
   return at > 0 ? name.slice(0, at) : undefined;
 }
 
 /** Whether the server's name can be parsed unambiguously from the full names of its tools. */
-export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
+export const isServerName = (name: string): boolean => !name.includes(separator) && !name.endsWith('_');
 
-/** Names under which a server's prompts and instructions are reviewed like its tools; no tool has such a name. */
+/** Prefix of the names under which prompts are reviewed like tools; no tool has such a name. */
 const promptMark = 'prompts/';
+/** The name under which a server's instructions are reviewed like a tool. */
 export const instructionsName = 'server/instructions';
 
 /** The name under which a server's prompt is reviewed. */
@@ -158,7 +160,7 @@ function withOthers(listed: Tools, before: Tools = []): Tools {
   return [...listed, ...before.filter(({ name }) => !names.has(name))];
 }
 
-/** The present lists of one server's processes. */
+/** The current lists of one server's processes. */
 export class McpListing {
   /** Definitions to review, as last listed; absent until a process has started. */
   tools: Tools | undefined;
@@ -220,6 +222,7 @@ const maxText = 16_384;
 const maxSchemaBytes = 65_536;
 const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
 
+/** Beginning of a warning about an output schema that clients do not get. */
 export const unlistedOutput = 'it is listed without its outputSchema';
 
 /** A valid definition, or a sentence that says why it is invalid. */

@@ -19,7 +19,7 @@ export interface Answer {
   readonly body: Readable;
 }
 
-/** The error of JSON-RPC by which a request is answered that its server refused. */
+/** The JSON-RPC error that answers a request which its server refused. */
 export interface Refusal {
   readonly code: number;
   readonly message: string;
@@ -27,16 +27,19 @@ export interface Refusal {
 }
 
 const internalError = -32603;
+/** Advice for servers of the older transport. */
 export const oldTransport =
-  'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
+  'It speaks the older HTTP+SSE transport, and Toolkeeper only Streamable HTTP: register its address for that, often /mcp';
+/** Advice for servers that answer a POST with 405. */
 export const postRefused =
-  'It takes no POST there: it is at another address, or speaks the older HTTP+SSE transport alone';
-/** Statuses of a POST by which servers of the older transport are recognised. */
+  'It takes no POST there: it has another address, or speaks only the older HTTP+SSE transport';
+/** Statuses with which servers of the older transport answer a POST. */
 export const oldStatuses = [400, 404, 405];
 
+/** A refusal with a message of this client. */
 export const refusal = (message: string): Refusal => ({ code: internalError, message });
 
-/** Of a request that asks a server for its era. */
+/** The refusal for a server that does not answer `server/discover`. */
 export const undiscovered = refusal(`It did not answer "server/discover" within ${discoverMs} ms`);
 
 export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode < 300;
@@ -50,24 +53,24 @@ const decoders = new Map<string, () => Transform>([
   ['deflate', createInflate],
 ]);
 
-/** Undoes the encoding of a body. One that is unknown stays as it is. */
+/** Decompresses a body. An unknown encoding is left unchanged. */
 export function decoded({ statusCode, headers, body }: Dispatcher.ResponseData): Answer {
   const decoder = decoders.get(String(headers['content-encoding']).toLowerCase())?.();
   if (decoder) pipeline(body, decoder, () => undefined);
-  const last: Readable = decoder ?? body;
-  return { statusCode, headers, body: last.on('error', () => undefined) };
+  const readable: Readable = decoder ?? body;
+  return { statusCode, headers, body: readable.on('error', () => undefined) };
 }
 
-/** Where a stream of events can be resumed, and after which pause. */
+/** The position at which an event stream can be resumed, and the pause before that. */
 export interface StreamPlace {
   lastEventId?: string;
   retryMs?: number;
 }
 
 /**
- * Calls back with the data of each event of a stream, of which it reads no more lines a second than it may.
- * @param place is kept up to date
- * @returns what was wrong with it
+ * Calls back with the data of each event of a stream. Limits the lines that are read per second.
+ * @param place updated with each event
+ * @returns the fault of the stream, if any
  */
 export async function readEvents(
   { body }: Answer,
@@ -93,7 +96,7 @@ export async function readEvents(
   let isAfterReturn = false;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     const text = decoder.decode(chunk, { stream: true });
-    // The parser holds a return at the end back until it knows what follows, which may take long.
+    // The parser would hold back a carriage return at the end until more arrives, which may take long.
     const lines = (isAfterReturn ? text.replace(/^\n/, '') : text).replace(/\r\n?/g, '\n');
     isAfterReturn = text.endsWith('\r');
     parser.feed(lines);
@@ -108,7 +111,7 @@ export async function readEvents(
   return undefined;
 }
 
-/** The messages in a text: one, those of a batch, or none. A batch of one stays as it was written. */
+/** The messages in a text: one, those of a batch, or none. The member of a batch of one is not reformatted. */
 export function messagesIn(text: string): string[] {
   const trimmed = text.trim();
   if (trimmed.startsWith('{')) return [trimmed];
@@ -123,7 +126,7 @@ export function messagesIn(text: string): string[] {
 
 const probeChars = 4_096;
 
-/** Whether a stream begins as that of the older transport does: its first event names where to post. */
+/** Whether a stream begins like that of the older transport, with an `endpoint` event. */
 export async function isOldTransport({ body }: Answer): Promise<boolean> {
   let text = '';
   for await (const chunk of body) {
@@ -134,7 +137,7 @@ export async function isOldTransport({ body }: Answer): Promise<boolean> {
   return false;
 }
 
-/** A server's question on the stream of a call, with the id of that call. Other messages stay as they are. */
+/** Adds the id of the call to a server's question on its stream. Other messages stay unchanged. */
 export function withOrigin(text: string, id: string): string {
   if (!text.includes('"elicitation/create"')) return text;
   try {
@@ -146,12 +149,14 @@ export function withOrigin(text: string, id: string): string {
   }
 }
 
+/** Max bytes of a refusal that are read. */
 const maxBytes = 65_536;
+/** Max characters of a header or URL in a message. */
 const maxChars = 500;
 /** Headers of a refusal that are passed on to the caller. */
 const namedHeaders = ['retry-after', 'www-authenticate'];
 
-/** Reads why a server answered with a status that is no success. */
+/** Reads the reason of an error status. */
 export async function readRefusal(
   { statusCode, headers, body }: Answer,
   url: URL,
@@ -173,7 +178,7 @@ export async function readRefusal(
   return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
 }
 
-/** More is not looked at: tags without an end would take long. */
+/** Max characters of a page that are searched for tags, because unclosed tags are expensive. */
 const pageChars = 4_096;
 const shownChars = 300;
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ' };
@@ -191,7 +196,7 @@ export function beginningOf(page: string, redact: Redact): string {
   return line.length > shownChars ? `${line.slice(0, shownChars)} …` : line;
 }
 
-/** The error of JSON-RPC in a text, whichever request it names. */
+/** The JSON-RPC error in a text, whatever request it answers. */
 export function errorIn(text: string): Refusal | undefined {
   try {
     const message: unknown = JSON.parse(text);

@@ -40,16 +40,16 @@ interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>;
   /** Removes the secrets in these headers. */
   readonly redact: Redact;
-  /** Absent: the headers are all. */
+  /** Adds access tokens; absent if the headers suffice. */
   readonly credential?: Credential | undefined;
 }
 
 export interface RemoteLimits {
   /** Maximum bytes of one message. */
   readonly maxBytes: number;
-  /** The most lines a second of one stream of events: it is read no faster. */
+  /** Max lines per second that are read from an event stream. */
   readonly linesPerSecond: number;
-  /** This server's own port: what listens there on this host is not called. */
+  /** This gateway's own port, which is never called. */
   readonly ownPort: () => number | undefined;
 }
 
@@ -66,24 +66,24 @@ const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
 const probeMs = 2_000;
-/** Statuses and errors by which a server refuses a request of the modern era that it speaks no longer. */
+/** Statuses and errors of a server that does not speak the modern era any more. */
 const goneStatuses = [400, 404, 405, 410];
 const goneErrors = [methodNotFound, -32603, -32000];
 
-/** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
+/** Presents a server behind a URL as a process: lines of its input are posted, answers are lines of its output. */
 export const remoteLauncher =
   (address: RemoteAddress, limits: RemoteLimits, peer = newPeer('modern')): Launcher =>
   () =>
     new RemoteServer(address, limits, peer);
 
 /**
- * One session with a server behind a URL. A failed connection, a session that the server forgot or a failed ping ends it as
- * the death of a process does: the pool begins another one. A status that is no success is the answer to its request alone.
+ * One session with a server behind a URL. A failed connection, a session that the server forgot or a failed ping ends it
+ * like the exit of a process, and the pool begins another one. An error status answers only its own request.
  */
 class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess {
   readonly pid = undefined;
   readonly stdout = new PassThrough();
-  /** Called with the reason when the session ends. */
+  /** Receives the reason when the session ends. */
   readonly stderr = new PassThrough();
   readonly stdin = new Writable({
     decodeStrings: false,
@@ -98,14 +98,14 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private readonly cookies: SessionCookies;
   /** Requests without an answer, by id. */
   private readonly open = new Map<string, AbortController>();
-  /** The notification on its way: what follows it must not overtake it. */
+  /** The last notification's request. Later messages wait for it, so that none overtakes it. */
   private lastPosted: Promise<void> = Promise.resolve();
   session: string | undefined;
   private revision: string | undefined;
   private readonly twin: LegacyTwin;
   /** Whether its last request was of the modern era. */
   private isModern = false;
-  /** Whether it has introduced itself. */
+  /** Whether the handshake is over, so that its tools were asked for. */
   private isKnown = false;
   private readonly streams: EventStreams;
   private readonly tokens: TokenRequests;
@@ -118,14 +118,14 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly peer: McpPeer,
   ) {
     super();
-    const given = { 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers };
-    this.headers = Object.fromEntries(Object.entries(given).map(([name, it]) => [name.toLowerCase(), it]));
+    const headers = { 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers };
+    this.headers = Object.fromEntries(Object.entries(headers).map(([name, it]) => [name.toLowerCase(), it]));
     this.tokens = new TokenRequests(address.credential);
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
-    const beside = { stdout: this.stdout, signal: this.over.signal, end: () => this.end(1, null) };
-    this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), beside);
+    const owner = { stdout: this.stdout, signal: this.over.signal, end: () => this.end(1, null) };
+    this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), owner);
     setImmediate(() => this.emit('spawn'));
   }
 
@@ -140,16 +140,16 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       return this.twin.write(line, (enveloped) => this.take(enveloped));
     if (method === 'notifications/cancelled') {
       const { requestId = '' } = params ?? {};
-      const given = this.open.get(requestId);
-      given?.abort();
-      if (this.isModern) return given ? undefined : this.twin.cancel(requestId);
+      const request = this.open.get(requestId);
+      request?.abort();
+      if (this.isModern) return request ? undefined : this.twin.cancel(requestId);
     }
     const isNotification = id === undefined;
     if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
     if (method === 'subscriptions/listen') {
-      const given = new AbortController();
-      this.open.set(id ?? '', given);
-      const signal = AbortSignal.any([this.over.signal, given.signal]);
+      const abort = new AbortController();
+      this.open.set(id ?? '', abort);
+      const signal = AbortSignal.any([this.over.signal, abort.signal]);
       return void this.listen(() => this.request('POST', this.headersOf(message), signal, line), signal);
     }
     this.isKnown ||= method === 'tools/list';
@@ -165,14 +165,14 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return { ...accept, ...requestHeaders(revision, method, params, this.peer.repeated) };
   }
 
-  /** Never rejects. */
+  /** Posts a message and delivers its answer. Never rejects. */
   private async post(line: string, message: Message): Promise<void> {
     const { id, method } = message;
-    const given = new AbortController();
+    const abort = new AbortController();
     const isRequest = id !== undefined && method !== undefined;
-    if (isRequest) this.open.set(id, given);
+    if (isRequest) this.open.set(id, abort);
     const isProbe = method === 'server/discover' && !this.isKnown;
-    const signals = [this.over.signal, given.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
+    const signals = [this.over.signal, abort.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
     const signal = AbortSignal.any(signals);
     try {
       const response = await this.request('POST', this.headersOf(message), signal, line);
@@ -219,7 +219,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return decoded(response);
   }
 
-  /** @throws Error if it was refused for the session: another one begins then */
+  /** Reads an error status. @throws Error if the session is the cause, so that another one begins */
   private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
     const { url, redact } = this.address;
@@ -230,8 +230,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
-    const isOver = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
-    if (this.isKnown && (isOver || error.code === unsupportedRevision))
+    const isGone = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
+    if (this.isKnown && (isGone || error.code === unsupportedRevision))
       throw new Error(`The server speaks another revision of MCP now: ${error.message}`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
@@ -240,19 +240,19 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
 
   private async isOfOldTransport(): Promise<boolean> {
     const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
-    // It may answer nothing that can be read.
+    // Its answer may be unreadable.
     return this.follow({}, signal)
       .then(isOldTransport)
       .catch(() => false);
   }
 
-  /** Opens a stream, at the place where another one ended. */
+  /** Opens an event stream, after the last event of an earlier one. */
   private follow({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<Answer> {
     const place = lastEventId && { 'last-event-id': lastEventId };
     return this.request('GET', { accept: 'text/event-stream', ...place }, signal);
   }
 
-  /** A session whose health request fails is of no use; not each server knows `ping`. */
+  /** Delivers an error answer. A failed health request ends the session, unless the server does not know `ping`. */
   private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
     if (this.isHealth(method) && !(method === 'ping' && error.code === methodNotFound))
       throw new Error(`${method}: ${error.message}`);
@@ -285,7 +285,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     await this.refused(errorIn(last) ?? refusal(unanswered), id, method, signal);
   }
 
-  /** @returns what was wrong with it */
+  /** Reads the messages of an answer. @returns the fault of the answer, if any */
   private async read(
     response: Answer,
     message: (text: string) => Promise<void>,
@@ -300,7 +300,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return undefined;
   }
 
-  /** Follows what the server sends outside of any answer. */
+  /** Delivers messages that the server sends outside of answers. */
   private async listen(
     open: (place: StreamPlace) => Promise<Answer>,
     signal = this.over.signal,
@@ -322,7 +322,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     }
   }
 
-  /** No line ends within a JSON text but for white space. */
+  /** Writes a message as one line: line breaks in JSON are only white space. */
   private async deliver(text: string, signal: AbortSignal): Promise<void> {
     const line = this.tokens.clean(text).replace(/[\r\n]+/g, ' ');
     if (!this.stdout.write(`${line}\n`)) await once(this.stdout, 'drain', { signal });

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Answer, isEvents, isSuccess, readEvents, type StreamPlace } from './remote-answer.js';
 
-/** Pause before a stream is opened again, unless its server names another one within the bounds. */
+/** Pause before a stream is reopened, unless the server sets another one between the min and the max. */
 const pauseMs = 1_000;
 const minPauseMs = 100;
 const maxPauseMs = 60_000;
 
-/** Streams of events of one session. One that its server closes or loses is resumed. */
+/** The event streams of one session. A stream that ends early is resumed. */
 export class EventStreams {
-  /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
+  /** Whether the stream of server-initiated messages is open. It may contain the answer to a request. */
   isListening = false;
 
-  /** @param follow opens the stream that goes on at a place */
+  /** @param follow resumes a stream at a place */
   constructor(
     private readonly limits: Parameters<typeof readEvents>[1],
     private readonly follow: (place: StreamPlace, signal: AbortSignal) => Promise<Answer>,
@@ -20,7 +20,7 @@ export class EventStreams {
   /**
    * Reads the stream of an answer.
    * @param isOver whether the answer was among its messages
-   * @returns what was wrong with it
+   * @returns the fault of the stream, if any
    */
   async read(
     first: Answer,
@@ -40,7 +40,7 @@ export class EventStreams {
     }
   }
 
-  /** Follows what the server sends outside of any answer; not every server does. */
+  /** Reads messages that the server sends outside of answers, until the server refuses such a stream. */
   async listen(
     open: (place: StreamPlace) => Promise<Answer>,
     message: (text: string) => Promise<void>,
@@ -58,7 +58,7 @@ export class EventStreams {
     }
   }
 
-  /** A stream that breaks has ended, if it can be resumed. */
+  /** Reads one connection of a stream. An error is ignored if the stream can be resumed. @returns its fault, if any */
   private async readPart(
     stream: Answer,
     message: (text: string) => Promise<void>,

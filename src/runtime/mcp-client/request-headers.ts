@@ -9,45 +9,43 @@ export interface RepeatedMember {
 /** Keyword of a schema that names the header. */
 const keyword = 'x-mcp-header';
 const prefix = 'mcp-param-';
-/** RFC 9110, 5.6.2. */
+/** A token of HTTP (RFC 9110, 5.6.2). */
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
 const types: readonly unknown[] = ['string', 'integer', 'boolean'];
-/** Keywords whose values are data. */
+/** Keywords whose values are data, not schemas. */
 const data = new Set(['default', 'const', 'enum', 'examples']);
 const rule = `an ${keyword} stands for one property that is a string, an integer or a boolean, and is a unique token of HTTP`;
 
-/**
- * @param schema nested no deeper than a list of tools may be
- * @returns the members, or why clients must not use the tool
- */
+/** Finds the members that calls repeat in headers. @returns the members, or why clients must not use the tool */
 export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | string {
-  const found: RepeatedMember[] = [];
-  /** @param path undefined where no property of the input can be meant */
+  const members: RepeatedMember[] = [];
+  /** @param path undefined for parts that describe no single property of the input */
   const isValid = (part: unknown, path: readonly string[] | undefined): boolean => {
     if (Array.isArray(part)) return part.every((each) => isValid(each, undefined));
     if (!isObject(part)) return true;
     return Object.entries(part).every(([name, value]) => {
-      if (name === keyword) return path !== undefined && isHeader(part, path, found);
+      if (name === keyword) return path !== undefined && addMember(part, path, members);
       if (name === 'properties' && path && isObject(value))
         return Object.entries(value).every(([key, member]) => isValid(member, [...path, key]));
       return data.has(name) || isValid(value, undefined);
     });
   };
-  return isValid(schema, []) ? found : `invalid: ${rule}`;
+  return isValid(schema, []) ? members : `invalid: ${rule}`;
 }
 
-function isHeader(schema: JsonObject, path: readonly string[], found: RepeatedMember[]): boolean {
+/** Adds the annotated member. @returns whether its annotation is valid */
+function addMember(schema: JsonObject, path: readonly string[], members: RepeatedMember[]): boolean {
   const { [keyword]: header, type } = schema;
   if (path.length === 0 || !types.includes(type) || typeof header !== 'string' || !token.test(header))
     return false;
-  const name = prefix + header.toLowerCase();
-  const isNew = found.every((each) => each.header !== name);
-  found.push({ path, header: name });
+  const name = `${prefix}${header.toLowerCase()}`;
+  const isNew = members.every((each) => each.header !== name);
+  members.push({ path, header: name });
   return isNew;
 }
 
 /** Members of requests that `Mcp-Name` repeats. */
-const named: Readonly<Record<string, string>> = {
+const memberInName: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
@@ -64,7 +62,7 @@ export function requestHeaders(
   repeated: ReadonlyMap<string, readonly RepeatedMember[]>,
 ): Record<string, string> {
   const headers: Record<string, string> = { 'mcp-protocol-version': revision, 'mcp-method': method };
-  const name = params[named[method] ?? ''];
+  const name = params[memberInName[method] ?? ''];
   if (typeof name === 'string') headers['mcp-name'] = headerText(name);
   if (method !== 'tools/call') return headers;
   for (const { path, header } of repeated.get(String(name)) ?? []) {
@@ -75,10 +73,10 @@ export function requestHeaders(
   return headers;
 }
 
-const memberOf = (of: unknown, name: string): unknown =>
-  isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;
+const memberOf = (value: unknown, name: string): unknown =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** A header holds printable ASCII without spaces at its ends; other texts are in base64. */
+/** A text as a header value. Other texts than printable ASCII without spaces at the ends need base64. */
 const headerText = (text: string): string =>
   /^[!-~]([\t -~]*[!-~])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
     ? text

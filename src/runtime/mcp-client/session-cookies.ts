@@ -2,10 +2,10 @@ import { parseCookie } from 'undici';
 
 const maxChars = 8_192;
 
-/** Cookies of one session with one URL, such as those with which a load balancer finds the session's node. */
+/** Cookies of one session with one URL, such as those for a load balancer's sticky sessions. */
 export class SessionCookies {
   /** Pairs by name, oldest first. */
-  private readonly kept = new Map<string, string>();
+  private readonly pairs = new Map<string, string>();
 
   /** @param fixed the `Cookie` header of the registration, which is sent first */
   constructor(
@@ -20,7 +20,7 @@ export class SessionCookies {
 
   /** The header of the next request; undefined if there is nothing to send. */
   header(): string | undefined {
-    return [this.fixed, ...this.kept.values()].filter(Boolean).join('; ') || undefined;
+    return [this.fixed, ...this.pairs.values()].filter(Boolean).join('; ') || undefined;
   }
 
   private takeOne(header: string): void {
@@ -30,9 +30,9 @@ export class SessionCookies {
     // The parser ignores a negative Max-Age.
     const isExpired =
       /;\s*max-age\s*=\s*-\d/i.test(header) || (maxAge ?? (Number(expires) <= Date.now() ? 0 : 1)) === 0;
-    this.kept.delete(name);
-    if (!isExpired) this.kept.set(name, `${name}=${value}`);
-    while ([...this.kept.values()].join('; ').length > maxChars)
-      this.kept.delete([...this.kept.keys()][0] ?? '');
+    this.pairs.delete(name);
+    if (!isExpired) this.pairs.set(name, `${name}=${value}`);
+    while ([...this.pairs.values()].join('; ').length > maxChars)
+      this.pairs.delete([...this.pairs.keys()][0] ?? '');
   }
 }

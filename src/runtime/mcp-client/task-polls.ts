@@ -2,14 +2,14 @@ import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorReply } from '../process-pool/conversation.js';
 import type { DialectSender, Reply } from '../process-pool/pool.types.js';
 
-/** Requested lifetime of a task, the longest that a call may take. */
+/** Requested lifetime of a task: the max duration of a call. */
 export const taskTtlMs = 3_600_000;
-/** Default pause between two polls; a server may name another one within the bounds. */
+/** Default pause between two polls. Servers may choose another one between `minPauseMs` and `maxPauseMs`. */
 const pauseMs = 1_000;
 const minPauseMs = 50;
 const maxPauseMs = 60_000;
-/** Prefix of the `requestState` of a call that ended with its task's questions. */
-const asking = 'toolkeeper-task ';
+/** Prefix of the `requestState` of a call that ended with questions of its task. */
+const statePrefix = 'toolkeeper-task ';
 
 /** Polls the tasks with which a server answers calls. The outcome of a task is the answer to its call. */
 export class TaskPolls {
@@ -25,7 +25,7 @@ export class TaskPolls {
     private readonly settle: DialectSender['settle'],
   ) {}
 
-  /** Polls a task from now on. @param task the server's answer @returns false if it is no task */
+  /** Begins to poll a task. @param task the server's answer @returns false if it is no task */
   follow(id: string, task: unknown): boolean {
     if (!isObject(task) || typeof task['taskId'] !== 'string') return false;
     this.open.set(id, { taskId: task['taskId'] });
@@ -33,20 +33,19 @@ export class TaskPolls {
     return true;
   }
 
-  /** @returns the request that sends a call's answers to its task; undefined for other calls */
-  answered(id: string, { requestState, inputResponses, _meta }: JsonObject): [string, object] | undefined {
-    if (typeof requestState !== 'string' || !requestState.startsWith(asking)) return undefined;
-    const taskId = requestState.slice(asking.length);
+  /** The request that sends a call's answers to its task; undefined for other calls. */
+  updateFor(id: string, { requestState, inputResponses, _meta }: JsonObject): [string, object] | undefined {
+    if (typeof requestState !== 'string' || !requestState.startsWith(statePrefix)) return undefined;
+    const taskId = requestState.slice(statePrefix.length);
     this.updates.set(id, taskId);
     return ['tasks/update', { taskId, inputResponses, _meta }];
   }
 
-  /** Polls a task again that got its answers. @returns whether the request was such a one, and succeeded */
-  goesOn(id: string, reply: Reply): boolean {
+  /** Polls a task again after it received its answers. @returns whether `reply` acknowledges these answers */
+  resume(id: string, reply: Reply): boolean {
     const taskId = this.updates.get(id);
-    return (
-      this.updates.delete(id) && 'result' in reply && this.follow(id, { taskId, pollIntervalMs: minPauseMs })
-    );
+    if (!this.updates.delete(id) || !('result' in reply)) return false;
+    return this.follow(id, { taskId, pollIntervalMs: minPauseMs });
   }
 
   /** Cancels the task of an abandoned call. */
@@ -74,10 +73,12 @@ export class TaskPolls {
     if (result !== undefined) return this.end(id, { result });
     const failure = errorReply(error);
     if (failure) return this.end(id, failure);
-    // Legacy servers need a further request for the outcome.
+    // Legacy servers need another request for the outcome.
     if ('ttl' in state) return this.request('tasks/result', { taskId }, (last) => this.end(id, last));
     if (status === 'input_required')
-      return this.end(id, { result: { resultType: status, inputRequests, requestState: asking + taskId } });
+      return this.end(id, {
+        result: { resultType: status, inputRequests, requestState: `${statePrefix}${taskId}` },
+      });
     this.end(id, { error: { code: -32603, message: `Its task ended as ${String(status)}` } });
   }
 

@@ -3,30 +3,30 @@ import type { DialectSender } from '../process-pool/pool.types.js';
 import { enveloped } from './mcp-eras.js';
 
 const listen = 'subscriptions/listen';
-/** Resources of one session: the oldest make room. */
+/** Max watched resources of a session. Beyond it the oldest are dropped. */
 const maxWatched = 1_000;
 
 /**
- * What a session of the modern era is told of: changes of lists, and updates of resources. A subscription cannot be extended:
- * another one that names all takes its place.
+ * The subscription of a session of the modern era to changes of lists and updates of resources. It cannot be extended: a
+ * new subscription with all resources replaces it.
  */
 export class WatchedResources {
   private lists: object = {};
   private readonly uris = new Set<string>();
-  /** The request of the subscription. */
+  /** Id of the request that opened the subscription. */
   private id: string | undefined;
-  /** Requests of subscriptions that are to take its place, with the resource that each adds. */
+  /** The resource that each requested subscription adds, by the id of its request. */
   private readonly added = new Map<string, string>();
 
   constructor(private readonly sender: DialectSender) {}
 
-  /** @param lists of which changes are told */
+  /** Subscribes to changes of lists. @param lists empty for no subscription yet */
   begin(lists: object): void {
     this.lists = lists;
     if (Object.keys(lists).length > 0) this.id = this.sender.subscribe(listen, this.params());
   }
 
-  /** @returns the subscription by which a request to watch a resource is sent */
+  /** Adds a resource. @param id of the request @returns the subscription request that replaces it */
   add(id: string, { uri }: { readonly uri?: unknown }): { method: string; params: object } {
     this.uris.delete(String(uri));
     this.uris.add(String(uri));
@@ -36,7 +36,7 @@ export class WatchedResources {
     return { method: listen, params: this.params() };
   }
 
-  /** Answers the request that a subscription was sent for. @returns false if it only is the first one, or the same again */
+  /** Answers the request that caused a subscription. @returns false if none did, as for the first subscription */
   acknowledged(params: unknown): boolean {
     const { notifications, _meta } = isObject(params) ? params : {};
     const id = String(isObject(_meta) && _meta['io.modelcontextprotocol/subscriptionId']);
@@ -46,14 +46,14 @@ export class WatchedResources {
     if (this.id !== undefined) this.sender.notify('notifications/cancelled', { requestId: this.id });
     this.id = id;
     const { resourceSubscriptions } = isObject(notifications) ? notifications : ({} as JsonObject);
-    const isTold = Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri);
-    if (!isTold) this.uris.delete(uri);
+    const isWatched = Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri);
+    if (!isWatched) this.uris.delete(uri);
     const why = { code: -32602, message: `The server tells of no updates of ${uri}` };
-    this.sender.settle(id, isTold ? { result: {} } : { error: why });
+    this.sender.settle(id, isWatched ? { result: {} } : { error: why });
     return true;
   }
 
-  /** The request has ended without that. */
+  /** Forgets a request that ended without a subscription. */
   dropped(id: string): void {
     const uri = this.added.get(id);
     if (uri !== undefined) this.uris.delete(uri);

@@ -3,7 +3,7 @@ import { isEnding } from '../../base/common/process-identity.js';
 /** Time for a process that closed a pipe to exit by itself. */
 const graceMs = 200;
 /** Number of extensions of that time for a process that is ending already. */
-const looks = 50;
+const maxExtensions = 50;
 
 /**
  * Calls back if a process that closed a pipe keeps running. On a busy machine an exit takes long and may be reported
@@ -14,11 +14,11 @@ export function whenItRunsOn(
   pid: number | undefined,
   after: (ms: number, act: () => void) => void,
   act: () => void,
-  looksLeft = looks,
+  extensions = maxExtensions,
 ): void {
   after(graceMs, () => {
-    const ending = pid !== undefined && isEnding(pid);
-    if (ending && looksLeft > 0) whenItRunsOn(pid, after, act, looksLeft - 1);
+    const isExiting = pid !== undefined && isEnding(pid);
+    if (isExiting && extensions > 0) whenItRunsOn(pid, after, act, extensions - 1);
     else act();
   });
 }

@@ -18,15 +18,15 @@ import type {
 /** The answer to an open request, another message of the protocol, or none of its messages. */
 export type MessageKind = 'answer' | 'aside' | 'stray';
 
-/** Member of a request's `_meta` that names the request of ours which it belongs to. */
+/** Member of `_meta` with which a process's request names the request of ours that it belongs to. */
 export const belongsTo = 'toolkeeper/request';
 
 /** The caller of a call, as its process may ask it. */
 export interface Asker {
-  /** How long the call may take: after that time nothing is asked for it any more. */
+  /** Max duration of the call; afterwards nothing is asked for it any more. */
   readonly limitMs: number;
   relay: Relay;
-  /** Notes that the tool wanted to ask something, and was refused. */
+  /** Notes that the tool asked something and was refused. */
   unasked(message: JsonObject): void;
 }
 
@@ -34,7 +34,7 @@ export interface Asker {
 export interface Exchange {
   /** The call that the request belongs to, for notices that name it by this id. */
   readonly executionId?: string | undefined;
-  /** Why the request was abandoned and its cancellation sent to the tool. */
+  /** Why the request was abandoned; set once its cancellation was sent to the tool. */
   readonly givenUp?: TerminationReason;
   /** @param outputText the answer as the tool wrote it */
   answered(reply: Reply, outputBytes: number, outputText?: string): void;
@@ -45,7 +45,7 @@ export interface Exchange {
   readonly asker?: Asker;
 }
 
-/** Spellings of an answer that is almost JSON: JSON in other text, and objects as languages print them. */
+/** Patterns of answers that are almost JSON: JSON within other text, and objects as languages print them. */
 const spellings = [
   { begins: /^/, quote: '"' },
   { begins: /^\uFEFF?\s*(\{|map\[)/, quote: `\\\\?["']?` },
@@ -66,7 +66,7 @@ const answeredIds = (text: string): string[] =>
     .filter(({ begins, answer, request }) => begins.test(text) && answer.test(text) && !request.test(text))
     .flatMap(({ id }) => Array.from(text.matchAll(id), ([, found = '']) => found));
 
-/** Ids kept of abandoned requests, whose answers may come late. */
+/** Max remembered ids of abandoned requests, whose answers may come late. */
 const maxForgotten = 100;
 
 /**
@@ -78,7 +78,7 @@ export class Conversation {
   /** Set once a request was cancelled: messages without an id may then belong to that one. */
   private hasCancelled = false;
   private readonly forgotten = new Set<string>();
-  /** Until then (of performance.now()) a request of the process may belong to a call that was abandoned. */
+  /** Time by performance.now() until which a request of the process may belong to an abandoned call. */
   private unclearUntil = 0;
 
   /**
@@ -136,8 +136,8 @@ export class Conversation {
   }
 
   /**
-   * Passes a request of the process on to the caller of the call that it belongs to: the one that it names, else the only one.
-   * @returns undefined if that cannot be asked, or if it could be another call
+   * Passes a request of the process on to a caller: that of the call which it names, else that of the only call.
+   * @returns undefined if this caller cannot be asked, or if the request may belong to several calls
    */
   relay(message: JsonObject): Promise<Reply> | undefined {
     const { _meta } = (message.params ?? {}) as { readonly _meta?: JsonObject };
@@ -182,12 +182,13 @@ export class Conversation {
   broken(text: string, why: string): boolean {
     if (this.open.size === 0) return false;
     const id = answeredIds(text).find((each) => this.open.has(each));
-    const told = `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`;
-    if (id !== undefined) this.take(id)?.failed('protocol_error', told);
-    return id !== undefined;
+    if (id === undefined) return false;
+    const message = `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`;
+    this.take(id)?.failed('protocol_error', message);
+    return true;
   }
 
-  /** Says why a message answers none of the open requests. */
+  /** @returns why a message answers none of the open requests */
   mismatch(message: JsonObject): string {
     const isAnswer = message.jsonrpc === '2.0' && !('method' in message);
     if (!isAnswer || this.open.size === 0) return notMessage;
@@ -253,11 +254,12 @@ export function encodeRequest(id: string, method: string, params: object): strin
   return encode({ jsonrpc: '2.0', id, method, params });
 }
 
+/** Encodes a notification as one line. */
 export function encodeNotification(method: string, params: object): string {
   return encode({ jsonrpc: '2.0', method, params });
 }
 
-/** @param id as the process sent it */
+/** Encodes an answer as one line. @param id as the process sent it */
 export function encodeReply(id: unknown, reply: Reply): string {
   return encode({ jsonrpc: '2.0', id, ...reply });
 }
@@ -299,6 +301,7 @@ export function replyIn(message: JsonObject): Reply | string {
   return errorReply(message.error) ?? 'its error is not {"code": integer, "message": string}';
 }
 
+/** The reply with a JSON-RPC error; undefined if it is malformed. */
 export function errorReply(error: unknown): Reply | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, message, data } = error as Record<string, unknown>;

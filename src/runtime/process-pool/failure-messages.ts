@@ -7,7 +7,7 @@ export const quotedChars = 200;
 /** The message for a request that was abandoned after `totalMs` while it ran. */
 export const givenUpRunning = (reason: GiveUpReason, totalMs: number, seen: Seen | undefined): string =>
   ({
-    timeout: `The tool did not answer within ${totalMs} ms${seen ? seenInstead(seen) : ''}`,
+    timeout: `The tool did not answer within ${totalMs} ms${seen ? outputInstead(seen) : ''}`,
     cancelled: 'The caller left while the tool ran',
     shutting_down: 'The server stopped while the tool ran',
   })[reason];
@@ -20,10 +20,11 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
     shutting_down: 'The server stopped before a process was free',
   })[reason];
 
+/** The probable cause of a wait while all processes serve calls. */
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
 
-/** Output of a process that owes an answer, none of which is that answer. */
+/** Output of a process other than the expected answer. */
 export interface Seen {
   /** The line that has no newline yet. */
   readonly partial: { readonly text: string; readonly bytes: number };
@@ -31,32 +32,33 @@ export interface Seen {
   readonly unclosed: string | undefined;
   /** The last line that is no answer, and why not. */
   readonly last: { readonly line: string; readonly why: string } | undefined;
-  /** Nothing at all was written to stdout; false of a server elsewhere, which has none to flush. */
+  /** Whether nothing was written to stdout; false for a remote server, which has no stdout. */
   readonly silent: boolean;
 }
 
 export const notMessage = 'the last line that it wrote is not a message';
 const writesNothing = 'it wrote nothing: flush stdout (print(…, flush=True), python3 -u)';
 
-/** Says what a process wrote in place of an answer. The quoted line may be a malformed answer. */
-function seenInstead({ partial, unclosed, last }: Seen): string {
-  if (partial.bytes > 0) return quoting(`it wrote ${partial.bytes} bytes without a newline`, partial.text);
-  if (unclosed !== undefined) return quoting('the object that it began is not closed', unclosed);
-  return last ? quoting(last.why, last.line) : '';
+/** Describes the output in place of an answer. The quoted line may be a malformed answer. */
+function outputInstead({ partial, unclosed, last }: Seen): string {
+  if (partial.bytes > 0) return quote(`it wrote ${partial.bytes} bytes without a newline`, partial.text);
+  if (unclosed !== undefined) return quote('the object that it began is not closed', unclosed);
+  return last ? quote(last.why, last.line) : '';
 }
 
-const quoting = (what: string, line: string): string => `; ${what}: ${line.slice(0, quotedChars)}`;
+const quote = (what: string, line: string): string => `; ${what}: ${line.slice(0, quotedChars)}`;
 
-/** @param method the request of the start that has no answer */
-export const lateStart = (method: string, ms: number, seen: Seen | undefined): string =>
-  `It did not answer "${method}" within ${ms} ms (CUSTOM_TOOLS_START_TIMEOUT)` +
-  (seen?.silent ? `; ${writesNothing}` : seen ? seenInstead(seen) : '');
+/** The message for a start that took too long. @param method the request without an answer */
+export function lateStart(method: string, ms: number, seen: Seen | undefined): string {
+  const why = seen?.silent ? `; ${writesNothing}` : seen && outputInstead(seen);
+  return `It did not answer "${method}" within ${ms} ms (CUSTOM_TOOLS_START_TIMEOUT)${why ?? ''}`;
+}
 
 /** Introduces the end of stderr in the message of a failed start. */
 export const stderrMark = '; its stderr ends with: ';
 
-/** Lines of stderr that do not say what went wrong: those of a stack, and what interpreters print after the error. */
-const beside = [
+/** Lines of stderr that do not name the error: those of a stack, and lines that interpreters print after the error. */
+const uninformative = [
   /^\s*[\^~]*\s*$/,
   /^(\t|\s+(at |\d+: |\.\.\. \d+ |File "))/,
   /^(goroutine \d+|created by |exit status \d+$|Node\.js v|note: run with)/,
@@ -67,8 +69,9 @@ const beside = [
 /** The line of stderr that most likely names the error. */
 export function lastWords(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
-  const told = lines.findLast((line) => !beside.some((pattern) => pattern.test(line))) ?? lines.at(-1);
-  return (told ?? '').trim().slice(0, maxWords);
+  const isUninformative = (line: string): boolean => uninformative.some((pattern) => pattern.test(line));
+  const line = lines.findLast((each) => !isUninformative(each)) ?? lines.at(-1) ?? '';
+  return line.trim().slice(0, maxWords);
 }
 
 const maxWords = 500;
@@ -86,7 +89,7 @@ export const refusals = {
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
 };
 
-/** Explains a spawn error to the author of the registration, in one sentence. */
+/** Explains a spawn error in one sentence for the author of the tool. */
 export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
   // ENOENT can mean a missing folder, command or interpreter.
   if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;

@@ -21,7 +21,7 @@ export interface LaunchedProcess {
   readonly stdin: Writable;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  on<E extends keyof LaunchEvents>(event: E, listener: (...of: LaunchEvents[E]) => void): this;
+  on<E extends keyof LaunchEvents>(event: E, listener: (...args: LaunchEvents[E]) => void): this;
   /** Signals the process group, even before `spawn` but not after `exit`. The rest of the group is killed at `exit`. */
   kill(signal: NodeJS.Signals): void;
 }

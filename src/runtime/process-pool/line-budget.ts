@@ -1,27 +1,27 @@
 /** A token bucket for lines: `perSecond` on average, with bursts of the same size. */
 export class LineBudget {
-  private left: number;
-  private at: number;
-  private spent = false;
+  private remaining: number;
+  private refilledAt: number;
+  private isSpent = false;
 
   constructor(
     private readonly perSecond: number,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.left = perSecond;
-    this.at = now();
+    this.remaining = perSecond;
+    this.refilledAt = now();
   }
 
   /**
-   * Reserves one line before it is written. A spent budget reopens when it is half full, so that a flood leaves readable
-   * blocks rather than single lines.
+   * Takes one line from the budget before the line is written. A spent budget reopens when it is half full, so that a
+   * flood leaves readable blocks rather than single lines. @returns whether the line may be written
    */
   take(): boolean {
     this.refill();
-    if (this.spent && this.left < Math.max(1, this.perSecond / 2)) return false;
-    this.spent = this.left < 1;
-    if (this.spent) return false;
-    this.left--;
+    if (this.isSpent && this.remaining < Math.max(1, this.perSecond / 2)) return false;
+    this.isSpent = this.remaining < 1;
+    if (this.isSpent) return false;
+    this.remaining--;
     return true;
   }
 
@@ -30,15 +30,16 @@ export class LineBudget {
    * @returns milliseconds until the budget is no longer overdrawn; 0 if it is not
    */
   charge(lines: number): number {
-    if (lines <= 0 && this.left === this.perSecond) return 0;
+    if (lines <= 0 && this.remaining === this.perSecond) return 0;
     this.refill();
-    this.left = Math.min(this.perSecond, this.left - lines);
-    return (Math.max(0, -this.left) / this.perSecond) * 1_000;
+    this.remaining = Math.min(this.perSecond, this.remaining - lines);
+    return (Math.max(0, -this.remaining) / this.perSecond) * 1_000;
   }
 
   private refill(): void {
     const now = this.now();
-    this.left = Math.min(this.perSecond, this.left + ((now - this.at) / 1_000) * this.perSecond);
-    this.at = now;
+    const refill = ((now - this.refilledAt) / 1_000) * this.perSecond;
+    this.remaining = Math.min(this.perSecond, this.remaining + refill);
+    this.refilledAt = now;
   }
 }

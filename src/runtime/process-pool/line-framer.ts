@@ -5,13 +5,13 @@ import type { LineBudget } from './line-budget.js';
 export interface LineSink {
   /**
    * One line without its newline; `bytes` is its length on the wire. Invalid UTF-8 is replaced by U+FFFD.
-   * @param cut it is over `maxBytes`, and these are its first ones
+   * @param cut whether the line is longer than `maxBytes`, so that only its beginning is given
    * @returns false to pause: `push` returns before the next line
    */
   line(text: string, bytes: number, cut: boolean): boolean;
   /** A line exceeds `maxBytes`; no more calls follow. Absent: the line is cut. */
   overflow?(): void;
-  /** Bytes that were dropped unread, because no line of the budget was left. */
+  /** Bytes that were dropped unread, because the budget was used up. */
   skipped?(bytes: number): void;
 }
 
@@ -30,9 +30,9 @@ export class LineFramer {
   private keptBytes = 0;
   private cut = false;
   private closed = false;
-  /** The budget has paid for the current line. */
+  /** Whether the budget has paid for the current line. */
   private paid = false;
-  /** The beginning of the current line was dropped: so is its rest. */
+  /** Whether the beginning of the current line was dropped, so that its rest is dropped, too. */
   private inDropped = false;
   private droppedBytes = 0;
 
@@ -42,7 +42,7 @@ export class LineFramer {
     private readonly budget?: LineBudget,
   ) {}
 
-  /** The line that has no newline yet, or its beginning. */
+  /** The beginning of the unfinished line, and its length. */
   get partial(): { readonly text: string; readonly bytes: number } {
     return { text: this.kept.toString('utf8', 0, Math.min(this.keptBytes, 1_000)), bytes: this.keptBytes };
   }
@@ -54,15 +54,16 @@ export class LineFramer {
   push(chunk: Buffer): number {
     let from = 0;
     while (!this.closed && from < chunk.length) {
-      if (this.budget && !(this.paid ||= this.budget.take())) return this.drop(chunk, from);
+      this.paid ||= this.budget?.take() ?? true;
+      if (!this.paid) return this.drop(chunk, from);
       const at = chunk.indexOf(newline, from);
       if (at === -1) {
         this.keep(from === 0 ? chunk : chunk.subarray(from));
         break;
       }
-      const goOn = this.finishLine(chunk, from, at);
+      const continues = this.finishLine(chunk, from, at);
       from = at + 1;
-      if (!goOn && !this.closed) return from;
+      if (!continues && !this.closed) return from;
     }
     return chunk.length;
   }
@@ -95,7 +96,7 @@ export class LineFramer {
     return this.sink.line(line, bytes, cut);
   }
 
-  /** A line that was cut may end within a character of several bytes, which is left out. */
+  /** The kept line. If it was cut within a character of several bytes, that character is left out. */
   private text(): string {
     const bytes = this.kept.subarray(0, this.keptBytes);
     return this.cut ? new TextDecoder().decode(bytes, { stream: true }) : bytes.toString();
@@ -131,7 +132,7 @@ export class LineFramer {
     this.cut = false;
   }
 
-  /** Looks at the last byte alone. */
+  /** Drops the rest of a chunk. Only its last byte is read. */
   private drop(chunk: Buffer, from: number): number {
     this.droppedBytes += chunk.length - from;
     this.inDropped = chunk[chunk.length - 1] !== newline;

@@ -14,12 +14,13 @@ export interface MessageSink {
   message(message: JsonObject, bytes: number, text: string): void;
   /** A line outside of any JSON object, or a summary of `lines` such lines with `bytes` in total. */
   unparsed(text: string, lines: number, bytes: number): void;
-  /** Text that could not be parsed, and why. @returns false if it answers no request and is unparsed output */
+  /** A text that cannot be parsed, and why. @returns false if it answers no request, so that it is unparsed output */
   broken(text: string, why: string): boolean;
   /** An object exceeds `maxBytes`. */
   overflow(): void;
 }
 
+/** Lines that may become a JSON object. */
 interface Candidate {
   /** Lines of the object; all but the last `open` of them are joined into blocks. */
   readonly text: string[];
@@ -31,10 +32,10 @@ interface Candidate {
 
 /** Limits of a message, checked before it is parsed: 100,000 objects and lists take about 0.1 s to parse. */
 const limits: JsonLimits = { levels: 128, structures: 100_000, values: Infinity };
-/** Shorter messages are within the limits, or cheap to parse at any depth. */
-const maxUncounted = 2_000;
-/** Deep messages that answer no request, such as notices, are parsed up to this length. */
-const maxDeepAside = 65_536;
+/** Max length of messages that are not checked: they are within the limits, or cheap to parse anyway. */
+const maxUnchecked = 2_000;
+/** Max length at which messages over the limits are still parsed if they answer no request, such as notices. */
+const maxDeepNotice = 65_536;
 
 /** Maximum lines of a discarded candidate to report; the others are only counted. */
 const shownLines = 20;
@@ -64,7 +65,7 @@ export class MessageReader {
     const excess = excessIn(text);
     if (excess !== undefined) {
       if (this.sink.broken(text, excess)) return;
-      if (bytes > maxDeepAside) return this.sink.unparsed(text, 1, bytes);
+      if (bytes > maxDeepNotice) return this.sink.unparsed(text, 1, bytes);
     }
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
@@ -134,7 +135,7 @@ const notJson = 'is not JSON';
 
 /** @returns the limit that a long message exceeds, as text */
 const excessIn = (text: string): string | undefined =>
-  text.length > maxUncounted ? excessOf(text, limits) : undefined;
+  text.length > maxUnchecked ? excessOf(text, limits) : undefined;
 
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 

@@ -7,17 +7,19 @@ import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';
 import type { PoolFailureReason, ProcessLimits, ProcessOutput } from './pool.types.js';
 
+/** Max length of an unparsed line in events. */
 const maxUnparsedChars = 500;
-/** Each line and each KiB is one unit of work; this many take well under a millisecond. */
-const unitsPerTurn = 128;
+/** Each line and each KiB is one unit of work. */
 const unitBytes = 1_024;
+/** Units per event loop turn, which take well under a millisecond. */
+const unitsPerTurn = 128;
 /** Factor for output while no request is open, when a process has nothing to write. */
 const idleFactor = 10;
 /** Lines credited for each answer, such as an empty one or a few log lines. */
 const freeLines = 10;
 /** Overdraft of the budget after which a process is killed, in milliseconds. */
 const maxOverdraftMs = 10_000;
-/** Of stderr, for the tool's log: longer lines are cut, and bytes beyond so many lines are counted only. */
+/** Limits of stderr in the tool's log. Longer lines are cut; of further lines in a second only the bytes are counted. */
 const stderrLines = { maxBytes: 4_096, perSecond: 200 };
 /** Event loop turns without output after which the pipes of an ended process count as empty. */
 const quietTurns = 2;
@@ -46,7 +48,7 @@ export class OutputReader {
   private isLast = false;
   /** Whether anything was read since `readRest` last checked. */
   private hasRead = false;
-  /** The last unparsed line, why it is no message, and its time (performance.now()). */
+  /** The last unparsed line, why it is no message, and its time by performance.now(). */
   private lastUnparsed = { line: '', why: notMessage, at: -Infinity };
   private silent: boolean;
   private readonly clean: NonNullable<ProcessLimits['clean']>;
@@ -87,7 +89,7 @@ export class OutputReader {
     this.stderr = new PacedStream(stderr, this.readStderr);
   }
 
-  /** Output since `time` (performance.now()) that is no answer. */
+  /** Output other than answers since `time` (by performance.now()). */
   seenSince(time: number): Seen {
     const { framer, messages, lastUnparsed, silent } = this;
     const last = lastUnparsed.at >= time ? lastUnparsed : undefined;
@@ -217,6 +219,7 @@ const tooMuch = (lines: number): string =>
  * Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB.
  */
 class PacedStream {
+  /** Units that may still be read in this turn. */
   private left = unitsPerTurn;
   private rest: Buffer | undefined;
   private closed = false;
@@ -247,7 +250,7 @@ class PacedStream {
       this.left -= units;
       if (this.left > 0) return true;
       this.stream.pause();
-      setImmediate(() => this.goOn());
+      setImmediate(() => this.resume());
     }
     return this.closed;
   }
@@ -269,7 +272,7 @@ class PacedStream {
     if (!this.closed) this.rest = Buffer.concat(this.rest ? [this.rest, chunk] : [chunk]);
   }
 
-  private goOn(): void {
+  private resume(): void {
     if (this.closed) return;
     this.left = unitsPerTurn;
     const { rest } = this;
@@ -284,7 +287,7 @@ class PacedStream {
  * flood in memory until the garbage collector runs.
  */
 export class ByteTail {
-  /** Has room for twice as many, so that a flood moves each byte once. Most processes write nothing. */
+  /** Twice as large as needed, so that a flood moves each byte once. Allocated late, because most processes write nothing. */
   private bytes: Buffer | undefined;
   private length = 0;
   /** Bytes of the stream so far. */

@@ -32,7 +32,7 @@ export function readHandshake(reply: Reply): Handshake | string {
   const { result } = reply;
   if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
   const { inputSchema, maxConcurrency, protocolVersion } = result;
-  if (protocolVersion !== undefined && !isSpoken(protocolVersion)) return notSpoken(protocolVersion);
+  if (protocolVersion !== undefined && !isSupported(protocolVersion)) return unsupported(protocolVersion);
   return {
     ...text(result, 'name'),
     ...text(result, 'description'),
@@ -46,12 +46,12 @@ export function readHandshake(reply: Reply): Handshake | string {
   };
 }
 
-const isSpoken = (version: unknown): boolean => protocolVersions.some((spoken) => spoken === version);
+const isSupported = (version: unknown): boolean => protocolVersions.some((each) => each === version);
 
-function notSpoken(version: unknown): string {
-  const spoken = protocolVersions.map((each) => `"${each}"`).join(' and ');
+function unsupported(version: unknown): string {
+  const supported = protocolVersions.map((each) => `"${each}"`).join(' and ');
   const theirs = jsonExcerpt(version, 100);
-  return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
+  return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${supported}`;
 }
 
 /** A capability is declared by `true` or by an object, which leaves room for future options. */
@@ -65,6 +65,7 @@ function readCapabilities(declared: unknown): { readonly capabilities?: Capabili
   return Object.keys(capabilities).length > 0 ? { capabilities } : {};
 }
 
+/** A member if it is text, for spreading. */
 export function text<K extends string>(
   from: Readonly<Record<string, unknown>>,
   key: K,
@@ -90,6 +91,7 @@ export function readNotice(method: unknown, params: unknown): AddressedNotice | 
   return notice ? { notice, ...addressOf(members) } : 'malformed';
 }
 
+/** Reads the parameters of a progress notice; undefined if they are invalid. */
 export function readProgress({ progress, total, message }: JsonObject): ToolNotice | undefined {
   if (typeof progress !== 'number') return undefined;
   return {
@@ -100,6 +102,7 @@ export function readProgress({ progress, total, message }: JsonObject): ToolNoti
   };
 }
 
+/** Reads the parameters of a log notice; undefined if they are invalid. */
 export function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
   if (typeof message !== 'string') return undefined;
   return {

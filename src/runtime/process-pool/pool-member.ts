@@ -34,7 +34,7 @@ const maxStrayLines = 5;
 export class PoolMember {
   readonly process: PoolProcess;
   readonly begunAt = performance.now();
-  /** Its requests, running or about to run. */
+  /** Requests that run on it or are about to. */
   readonly running = new Set<object>();
   state: MemberState;
   /** End of its last request or of its predecessor's; 0 if there was none. */
@@ -59,7 +59,7 @@ export class PoolMember {
     this.process = new PoolProcess(settings.spec, settings, launcher, (event) => emit(this, event));
   }
 
-  /** 0 until the process has one. */
+  /** 0 until the process has a pid. */
   get pid(): number {
     return this.process.pid ?? 0;
   }
@@ -81,7 +81,7 @@ export class PoolMember {
     return this.lastUsedAt || (this.state.name === 'ready' ? this.state.since : this.begunAt);
   }
 
-  /** How long it has been ready. */
+  /** Milliseconds for which it has been ready. */
   get servedMs(): number {
     return this.state.name === 'ready' ? performance.now() - this.state.since : 0;
   }
@@ -100,11 +100,11 @@ export class PoolMember {
     // Inherits the idle time of its predecessor, so that replacements do not keep an unused pool alive.
     if (replaced) this.lastUsedAt = replaced.idleSince;
     const { keepAlive, maxRequests, maxAgeMs } = this.settings;
-    const own = (limit: number): number =>
+    const scaled = (limit: number): number =>
       keepAlive && limit > 0 ? limit * (minShare + (1 - minShare) * random()) : Infinity;
     const since = performance.now();
-    const [ownMaxRequests, ageMs] = [Math.ceil(own(maxRequests)), own(maxAgeMs)];
-    this.state = { name: 'ready', since, maxRequests: ownMaxRequests, expiresAt: since + ageMs };
+    const expiresAt = since + scaled(maxAgeMs);
+    this.state = { name: 'ready', since, maxRequests: Math.ceil(scaled(maxRequests)), expiresAt };
     return replaced;
   }
 
@@ -115,12 +115,13 @@ export class PoolMember {
       this.state.expired ??= 'requests';
   }
 
+  /** Counts an answered call. */
   answered(): void {
     this.answers++;
     this.lastUsedAt = performance.now();
   }
 
-  /** Whether it exited right after its first answer, as a tool that handles one request only. */
+  /** Whether it exited right after its first answer, like a tool that handles only one request. */
   endsAfterAnswer({ exitCode }: Ending): boolean {
     return exitCode === 0 && this.answers === 1 && performance.now() - this.lastUsedAt < 1_000;
   }
@@ -129,7 +130,7 @@ export class PoolMember {
   inspect(residentBytes: (pid: number) => number | undefined): void {
     const { keepAlive, maxRssBytes } = this.settings;
     if (this.state.name !== 'ready' || this.state.expired) return;
-    // The memory of an unused process is what a start needs, so its successor would need it too.
+    // An unused process has only the memory of a start, which its successor would need, too.
     const mayBeLarge = keepAlive && maxRssBytes > 0 && this.served > 0;
     if (performance.now() >= this.state.expiresAt) this.state.expired = 'age';
     else if (mayBeLarge && (residentBytes(this.pid) ?? 0) > maxRssBytes) this.state.expired = 'memory';
@@ -149,6 +150,7 @@ export class PoolMember {
     else this.leave(reason === 'protocol_error' ? 'protocol' : 'crash', 'kill');
   }
 
+  /** Ends a leaving process once no request runs on it. */
   endIfDone(): void {
     const { state } = this;
     if (state.name === 'leaving' && this.running.size === 0) this.process[state.by](state.reason);
@@ -175,6 +177,7 @@ export class PoolMember {
     if (awaited === undefined) end(false);
   }
 
+  /** Notes unparsed output. @param lines their number, of which `line` is the last */
   stray(line: string, lines: number): void {
     this.strayLines += lines;
     this.lastStrayLines.push(line);
@@ -250,9 +253,9 @@ export class MemberList extends Set<PoolMember> {
     );
   }
 
-  private count(is: (member: PoolMember) => boolean): number {
+  private count(matches: (member: PoolMember) => boolean): number {
     let count = 0;
-    for (const member of this) if (is(member)) count++;
+    for (const member of this) if (matches(member)) count++;
     return count;
   }
 }

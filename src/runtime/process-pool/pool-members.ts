@@ -21,9 +21,9 @@ export class PoolMembers implements SlotUser {
   private readonly policy: RestartPolicy;
   /** Number of processes that are kept even if idle. */
   private minimum = 0;
-  /** Set while a tool without keepAlive is in use, so that a spare process is worth its memory. */
+  /** Whether a tool without keepAlive is in use, so that a spare process is worth its memory. */
   private primed = false;
-  /** Set once a process has answered two calls: the tool does not exit after each answer. */
+  /** Whether a process has answered two calls, so that the tool does not exit after each answer. */
   private lasting = false;
   private stopping = false;
   private idleTimer: NodeJS.Timeout | undefined;
@@ -48,6 +48,7 @@ export class PoolMembers implements SlotUser {
     return this.list.size;
   }
 
+  /** Time by performance.now() since which the longest idle process is idle; Infinity if none is. */
   get idleSince(): number {
     return this.longestIdle()?.idleSince ?? Infinity;
   }
@@ -154,11 +155,13 @@ export class PoolMembers implements SlotUser {
     return true;
   }
 
+  /** Ends the longest idle process, because another pool needs its slot. */
   yieldIdle(): void {
     const longest = this.longestIdle();
     if (longest) this.retire(longest);
   }
 
+  /** Marks processes that are too old or too large for replacement. @param residentBytes memory of a pid, if known */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     for (const member of this.list) member.inspect(residentBytes);
     this.advance();
@@ -264,11 +267,11 @@ export class PoolMembers implements SlotUser {
   }
 
   private onEnded(member: PoolMember, ending: Ending): void {
-    const ofItself = ['exit', 'crash', 'flood'].includes(ending.reason);
+    const wasUnexpected = ['exit', 'crash', 'flood'].includes(ending.reason);
     const now = performance.now();
-    if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
+    if (wasUnexpected && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
     // The tool exits after each answer: a second request to the same process would be lost.
-    if (ofItself && !this.lasting && member.endsAfterAnswer(ending))
+    if (wasUnexpected && !this.lasting && member.endsAfterAnswer(ending))
       this.settings = { ...this.settings, keepAlive: false };
     this.list.delete(member);
     const { pid } = member.process;
@@ -281,9 +284,9 @@ export class PoolMembers implements SlotUser {
   private retire(member: PoolMember, reason: TerminationReason = member.expired ?? 'idle'): void {
     member.leave(reason, 'stop');
     // Processes that ignore the end of their input must not pile up during the grace period.
-    const left = this.list.stopping();
-    const surplus = left.length - this.settings.poolSize - 1;
-    for (const oldest of left.slice(0, Math.max(0, surplus))) oldest.leave(reason, 'kill');
+    const stopping = this.list.stopping();
+    const surplus = stopping.length - this.settings.poolSize - 1;
+    for (const oldest of stopping.slice(0, Math.max(0, surplus))) oldest.leave(reason, 'kill');
   }
 
   /** Sets the pool's single idle timer, which fires when the longest idle process reaches its timeout. */

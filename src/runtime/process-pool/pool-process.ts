@@ -30,10 +30,10 @@ import {
 } from './pool.types.js';
 
 const tailBytes = 2_048;
-const endedThen = 'It ended right after its answer to "initialize"';
-const unread = (bytes: number, max: number): string =>
+const endedAfterInitialize = 'It ended right after its answer to "initialize"';
+const tooMuchInput = (bytes: number, max: number): string =>
   `${bytes} bytes would wait in the tool's input, over ${max}`;
-const broke = (what: string): string => `The tool broke the protocol: ${what}`;
+const brokenProtocol = (how: string): string => `The tool broke the protocol: ${how}`;
 
 /** Events of a process, emitted synchronously. `start_failed` precedes `ended`, which is the last event. */
 export type ProcessEvent =
@@ -120,7 +120,7 @@ export class PoolProcess {
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
     const waiting = before + (before + line.length * 3 > max ? Buffer.byteLength(line) : 0);
-    if (waiting > max) throw new PoolFailure('protocol_error', unread(waiting, max));
+    if (waiting > max) throw new PoolFailure('protocol_error', tooMuchInput(waiting, max));
     this.conversation.add(id, exchange);
     this.lines.write(line);
     return id;
@@ -265,7 +265,7 @@ export class PoolProcess {
   private introduced(handshake: Handshake | string): void {
     if (this.state.name === 'ending') return;
     if (typeof handshake === 'string') {
-      if (this.usable) this.abort('protocol', 'protocol_error', broke(handshake));
+      if (this.usable) this.abort('protocol', 'protocol_error', brokenProtocol(handshake));
       else if (!this.wasReady) this.failStart(handshake);
       return;
     }
@@ -274,7 +274,7 @@ export class PoolProcess {
       this.emit({ type: 'listed', handshake });
     if (this.wasReady) return;
     // It may have exited right after its answer.
-    if (this.state.name === 'exited') return this.failStart(endedThen);
+    if (this.state.name === 'exited') return this.failStart(endedAfterInitialize);
     if (this.state.name !== 'starting') return;
     clearTimeout(this.timer);
     this.state = { name: 'ready', capabilities: handshake.capabilities ?? {} };
@@ -329,17 +329,16 @@ export class PoolProcess {
 
   private finish(exitCode: number | null, signal: string | null, cause: TerminationReason | undefined): void {
     const { wasReady, conversation, why } = this;
-    const clean = wasReady && exitCode === 0 && conversation.size === 0;
-    const reason = cause ?? conversation.givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
+    const isCleanExit = wasReady && exitCode === 0 && conversation.size === 0;
+    const failure = wasReady ? 'crash' : 'start_failed';
+    const reason = cause ?? conversation.givenUp ?? (isCleanExit ? 'exit' : failure);
     const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail(), why };
     const ended = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
-    // What runs elsewhere is a connection.
+    // A remote server has a connection in place of a process.
     const how = this.pid === undefined ? 'lost its connection' : ended;
-    conversation.failAll(
-      'tool_crashed',
-      wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "${this.asked}"`,
-      ending,
-    );
+    const unanswered = wasReady ? '' : ` "${this.asked}"`;
+    const who = wasReady ? 'The tool' : 'It';
+    conversation.failAll('tool_crashed', `${who} ${how} before it answered${unanswered}`, ending);
     this.emit({ type: 'ended', ending });
   }
 

@@ -15,7 +15,7 @@ import {
 
 type RequestState =
   | { readonly name: 'waiting' }
-  /** Has a process, and waits for `begin`. */
+  /** A process is reserved while `begin` runs. */
   | { readonly name: 'reserved'; readonly member: PoolMember }
   /** Written to a process under this id. */
   | { readonly name: 'running'; readonly member: PoolMember; readonly id: string }
@@ -26,8 +26,8 @@ const over: RequestState = { name: 'over' };
 
 /** Node fires longer timers immediately. */
 const maxTimerMs = 2_147_483_647;
-/** Between two looks at a deadline that stands still. */
-const lookMs = 250;
+/** Interval of checking a deadline that stands still. */
+const recheckMs = 250;
 /** Milliseconds rounded to a meaningful precision. */
 const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
@@ -38,15 +38,15 @@ export class PoolRequest implements Asker {
   private stderrBefore = 0;
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
-  /** `begin` is still to be awaited. */
+  /** Whether `begin` must still be awaited. */
   mustBegin: boolean;
-  /** It needs a process that has served no request. */
+  /** Whether it needs a process that has served no request. */
   readonly isFresh: boolean;
   /** Time of arrival (performance.now()). */
   readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
-  /** A client that gives up at the deadline must not make a cancelled call of a late one. */
+  /** If the client leaves at the deadline, the request counts as late, not as cancelled. */
   private readonly onCancel = (): void =>
     this.giveUp(this.options.deadline.remainingMs() <= 1 ? 'timeout' : 'cancelled');
 
@@ -89,20 +89,20 @@ export class PoolRequest implements Asker {
     this.notes.unasked = typeof mode === 'string' ? mode : 'form';
   }
 
-  /** Ends the request at its deadline. While that stands still, it is looked at again and again. */
+  /** Ends the request at its deadline. A deadline that stands still is checked periodically. */
   private arm(ms: number): void {
     this.timer = setTimeout(
       () => {
         const { deadline } = this.options;
         const leftMs = deadline.remainingMs();
         if (leftMs === 0) this.giveUp('timeout');
-        else this.arm(deadline.standsStill ? Math.max(leftMs, lookMs) : leftMs);
+        else this.arm(deadline.standsStill ? Math.max(leftMs, recheckMs) : leftMs);
       },
       Math.min(ms, maxTimerMs),
     );
   }
 
-  /** Keeps the process free for the request while `begin` runs. It may be written then, unless it is over. */
+  /** Reserves the process while `begin` runs. Afterwards the request may be written, unless it is over. */
   async beginOn(member: PoolMember): Promise<void> {
     this.state = { name: 'reserved', member };
     member.running.add(this);
@@ -111,7 +111,7 @@ export class PoolRequest implements Asker {
     } catch (error) {
       this.reject(error);
     }
-    // It may have been given up meanwhile.
+    // The request may have ended meanwhile.
     if (this.state.name !== 'reserved') return;
     member.running.delete(this);
     this.state = waiting;
@@ -136,7 +136,7 @@ export class PoolRequest implements Asker {
   }
 
   resolve(reply: Reply): void {
-    // The tool's own text about the error that it answers.
+    // What the tool wrote about its error.
     if ('error' in reply && this.state.name === 'running')
       this.notes.stderrTail = this.state.member.process.stderrTail(this.stderrBefore) || undefined;
     this.end();

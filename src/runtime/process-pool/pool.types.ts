@@ -29,7 +29,7 @@ export interface ProcessLimits {
   readonly stderrBytes: number;
   /** Default: Toolkeeper's own protocol (docs/tools/protocol.md). */
   readonly dialect?: Dialect;
-  /** Takes secrets out of all output before it is read. @param cut where the text was cut off */
+  /** Redacts secrets in all output before it is read. @param cut the ends at which the text was cut off */
   readonly clean?: (text: string, cut?: { readonly start?: boolean; readonly end?: boolean }) => string;
 }
 
@@ -117,15 +117,15 @@ export interface DialectSender {
   /** Sends a request that stays open as long as the process: its answer is ignored. @returns its id */
   subscribe(method: string, params: object): string;
   notify(method: string, params: object): void;
-  /** Answers a request of the pool that the session did not let end. */
+  /** Answers a request of the pool that the session has kept open. */
   settle(id: string, reply: Reply): void;
 }
 
 /** The dialect's side of one process. */
 export interface DialectSession {
-  /** Handles the process's requests, and its notifications that are not notices of a call. Without a reply none is sent. */
+  /** Handles a request of the process, or a notification that is no notice of a call. @returns the reply to send, if any */
   handle(message: JsonObject): Reply | undefined;
-  /** @returns a request of the pool, or its cancellation, in another form; undefined: it is written as it is */
+  /** Rewrites a request of the pool or its cancellation. @returns undefined to write it unchanged */
   outgoing?(id: string, method: string, params: object): { method: string; params: object } | undefined;
   /** @returns whether an answer ends its request; otherwise the session settles it later */
   isFinal?(id: string, reply: Reply): boolean;
@@ -143,13 +143,13 @@ export interface Dialect {
    */
   begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): DialectSession;
   readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
-  /** The resource whose update a notification tells of. */
+  /** The URI of the resource whose update a notification reports. */
   updatedIn?(message: JsonObject): string | undefined;
   /** The notification that cancels a request. */
   cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
   /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
   readonly asksAfterCancel: boolean;
-  /** The request of a process that is passed on to the caller of the call that runs on it. */
+  /** The method of the process's request that is passed on to the caller of its call. */
   readonly relayed?: string;
 }
 
@@ -159,9 +159,10 @@ export interface Dialect {
  */
 export type Relay = (message: JsonObject) => Promise<Reply> | undefined;
 
+/** One request to a pool. */
 export interface RequestOptions {
   readonly method: 'execute' | 'health';
-  /** The method on the wire, where that is not the dialect's own for a call. */
+  /** The method on the wire; absent: the dialect's method for calls. */
   readonly wireMethod?: string | undefined;
   /** Called when the request is written, so that `timeout` in its context is the remaining time. */
   readonly params: (remainingMs: number) => object;
@@ -176,7 +177,7 @@ export interface RequestOptions {
   readonly executionId?: string;
   /** Receives the tool's notices while it works. */
   readonly onNotice?: NoticeListener;
-  /** Takes the requests of the process that its dialect relays. */
+  /** Receives the requests of the process that its dialect relays. */
   readonly onRequest?: Relay | undefined;
 }
 
@@ -245,10 +246,10 @@ export class PoolFailure extends Error {
   }
 }
 
-/** Leave to run one call, which a pool gives before the call is recorded. */
+/** A reservation in a pool for one call, taken before the call is recorded. */
 export interface PoolSlot {
   /**
-   * Runs a request on a process of its own or, with maxConcurrency, on a shared one; again if the first one failed.
+   * Runs a request on a process of its own or, with maxConcurrency, on a shared one. A slot may run several requests in turn.
    * @returns the tool's answer, which may be an error
    * @throws PoolFailure for every other failure
    */
@@ -281,7 +282,7 @@ export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stderrTail: string;
-  /** The rule for whose violation it was killed. */
+  /** The rule for whose violation the process was killed. */
   readonly why?: string | undefined;
 }
 
@@ -298,7 +299,7 @@ export type ProcessOutput =
     }
   /** A resource of an MCP server was updated. */
   | { readonly type: 'updated'; readonly uri: string }
-  /** What an MCP server tells of itself, at its start and after each change that it announces. */
+  /** The lists and instructions of an MCP server, at its start and after each change that it announces. */
   | { readonly type: 'listed'; readonly handshake: Handshake }
   /** A line on stdout that is not a message, or a summary of `lines` such lines. */
   | { readonly type: 'unparsed'; readonly line: string; readonly lines: number }

@@ -29,9 +29,9 @@ const spawnerMetrics = [
   counter(spawnerMetricNames.restarts, 'Spawners that took the place of one that died'),
 ];
 
-const directly =
-  'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
-  'and what leaves its process group outlives its tool';
+const withoutSpawner =
+  'processes of tools are started by the server itself: each start blocks everything else for some milliseconds, ' +
+  'and processes that leave the process group outlive their tool';
 
 /** Starts the processes of all tools: through one spawner, or directly on platforms without one. */
 @Injectable()
@@ -54,9 +54,9 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     if (!client) return;
     client.events.subscribe((event) => this.on(event));
     contributors.addSampler(() => {
-      const { usable, waiting: asked } = client.stats();
-      up.set(Number(usable));
-      waiting.set(asked);
+      const stats = client.stats();
+      up.set(Number(stats.usable));
+      waiting.set(stats.waiting);
     });
   }
 
@@ -68,7 +68,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
   /** Starts the spawner early, while this process is small: forking copies its page tables. */
   onApplicationBootstrap(): void {
     if (!this.client) {
-      this.logger.warn(`No spawner for ${process.platform}-${process.arch} in native/bin: ${directly}`);
+      this.logger.warn(`No spawner for ${process.platform}-${process.arch} in native/bin: ${withoutSpawner}`);
     }
     this.client?.start();
   }
@@ -80,7 +80,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
 
   private on(event: SpawnerEvent): void {
     if (event.type === 'unusable') {
-      return this.logger.error(`The spawner cannot work here (${event.why}): ${directly}`);
+      return this.logger.error(`The spawner cannot work here (${event.why}): ${withoutSpawner}`);
     }
     const { pid, why, running } = event;
     this.restarts.inc();
@@ -101,10 +101,10 @@ export class PoolFactory {
     private readonly slots: StartSlots,
   ) {}
 
-  /** @param elsewhere starts sessions with a remote server instead of processes */
-  create(settings: PoolSettings, elsewhere?: Launcher): ProcessPool {
-    return elsewhere
-      ? new ProcessPool(settings, this.unbounded, elsewhere)
+  /** Creates a pool. @param remote starts sessions with a remote server instead of processes */
+  create(settings: PoolSettings, remote?: Launcher): ProcessPool {
+    return remote
+      ? new ProcessPool(settings, this.unbounded, remote)
       : new ProcessPool(settings, this.slots, this.spawner.launch);
   }
 
@@ -112,8 +112,8 @@ export class PoolFactory {
    * Runs `work`, which starts and ends one process outside of any pool, when a slot is free.
    * @throws PoolFailure `timeout` if no slot was free within `waitMs`
    */
-  runOnce<T>(waitMs: number, work: (launcher: Launcher) => Promise<T>, elsewhere?: Launcher): Promise<T> {
-    return elsewhere ? work(elsewhere) : this.slots.run(waitMs, () => work(this.spawner.launch));
+  runOnce<T>(waitMs: number, work: (launcher: Launcher) => Promise<T>, remote?: Launcher): Promise<T> {
+    return remote ? work(remote) : this.slots.run(waitMs, () => work(this.spawner.launch));
   }
 }
 

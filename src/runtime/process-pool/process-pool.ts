@@ -41,10 +41,7 @@ export class ProcessPool {
   /** Resolves when the pool is stopped and no process is left. */
   readonly ended = this.end.promise;
 
-  /**
-   * @param slots shared by all pools; by default unlimited
-   * @param random source of jitter, 0 to 1
-   */
+  /** @param slots shared by all pools; by default unlimited @param random source of jitter, 0 to 1 */
   constructor(
     private readonly settings: PoolSettings,
     slots = new StartSlots(),
@@ -90,17 +87,17 @@ export class ProcessPool {
     return request.answer;
   }
 
-  /** Resolves when a process is ready, or none could be made ready within the time. */
+  /** Waits until a process is ready or the deadline is over. Never rejects. */
   async wake(deadline: Deadline): Promise<void> {
     await this.run({ method: 'health', params: () => ({}), deadline }).catch(() => undefined);
   }
 
-  /** @returns why no request can be served now, if the last starts failed and the next one is not due */
+  /** @returns why no request can be served: the last starts failed and the next is not due; undefined otherwise */
   whyUnavailable(): string | undefined {
     return this.members.whyHopeless();
   }
 
-  /** Whether too many starts failed in a row. It goes on trying by itself. */
+  /** Whether too many starts failed in a row. The pool keeps trying. */
   get isFailing(): boolean {
     return this.members.isFailing;
   }
@@ -154,8 +151,8 @@ export class ProcessPool {
     return request.answer;
   }
 
-  /** Whether, while stopping, an admitted call has not sent its request yet. */
-  private isOwed(): boolean {
+  /** Whether the pool is draining and an admitted call has not sent its request yet. */
+  private awaitsRequests(): boolean {
     return this.stopping?.cutOff === false && this.slots.taken > this.open.size;
   }
 
@@ -204,7 +201,7 @@ export class ProcessPool {
   }
 
   private advanceStop(): void {
-    if (this.isOwed()) return;
+    if (this.awaitsRequests()) return;
     if (this.queue.length === 0) this.members.stopUnused();
     if (this.members.size > 0 || this.open.size > 0) return;
     clearTimeout(this.stopping?.drainTimer);
@@ -219,7 +216,7 @@ export class ProcessPool {
     this.advance();
   }
 
-  /** @returns whether the pool may have to start or end a process as a result */
+  /** Sends a request to a process. @returns whether the pool may have to start or end a process as a result */
   private assign(request: PoolRequest, member: PoolMember): boolean {
     const { method, wireMethod, params, deadline, executionId, onNotice } = request.options;
     if (request.mustBegin) {
@@ -253,7 +250,7 @@ export class ProcessPool {
     return method === 'execute' && this.members.used(member);
   }
 
-  /** Reserves the process until `begin` has ended. A process that is lost meanwhile was given nothing. */
+  /** Reserves the process until `begin` has ended. If the process is lost meanwhile, the request waits again. */
   private async reserve(request: PoolRequest, member: PoolMember): Promise<void> {
     await request.beginOn(member);
     if (request.state.name === 'over') this.leave(request);

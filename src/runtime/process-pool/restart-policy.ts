@@ -7,7 +7,7 @@ const sustainedMs = 10_000;
 /** Decides when a pool may start its next process. A pure state machine; all times are milliseconds of one clock. */
 export class RestartPolicy {
   private failures = 0;
-  /** Failed starts and unused deaths since the last answer. */
+  /** Failed starts, and processes that died unused, since the last answer. */
   strikes = 0;
   private nextAt = 0;
   private lastFailureAt = -1;

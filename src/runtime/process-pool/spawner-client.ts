@@ -18,8 +18,9 @@ import {
   type ToolReply,
 } from './spawner.js';
 
+/** State of the spawner and of its processes. */
 export interface SpawnerStats {
-  /** false: processes are started directly. */
+  /** false if processes are started directly. */
   readonly usable: boolean;
   readonly pid: number | undefined;
   /** Number of times that a dead spawner was replaced. */
@@ -29,6 +30,7 @@ export interface SpawnerStats {
   readonly running: number;
 }
 
+/** Troubles of the spawner. */
 export type SpawnerEvent =
   /** The spawner died, and `running` tools with it. */
   | {
@@ -139,7 +141,7 @@ export class SpawnerClient {
   private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
     if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
     if (!this.processes.delete(process.id)) return;
-    // Deferred, as every other end is.
+    // Deferred, like all other ends.
     setImmediate(() => this.fail(process, cancelled(process)));
   }
 
@@ -188,11 +190,11 @@ export class SpawnerClient {
 
   private lost(pid: number | undefined, why: string): void {
     const running = this.at('running');
-    const owed = this.at('asked');
+    const unanswered = this.at('asked');
     if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
-    for (const process of owed) {
-      const again = !this.closed && !process.cancelled && process.attempts < maxAttempts;
-      if (again) process.stage = 'queued';
+    for (const process of unanswered) {
+      const isRetried = !this.closed && !process.cancelled && process.attempts < maxAttempts;
+      if (isRetried) process.stage = 'queued';
       else this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
     }
     for (const process of running) {

@@ -13,6 +13,7 @@ const failurePauseMs = 100;
 /** Timeout for the spawner's end, before which it kills all tools. */
 const endTimeoutMs = 12_000;
 
+/** Settings of the spawner. */
 export interface SpawnerOptions {
   /** Path of the binary built from native/spawner.c. */
   readonly binary: string;
@@ -30,7 +31,7 @@ interface SpawnerObserver {
   unusable(why: string): void;
 }
 
-/** One process of the binary. */
+/** One running process of the binary. */
 interface Run {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
   /** Whether it has reported that it works. */
@@ -76,7 +77,7 @@ export class Spawner {
     if (this.ready) this.run?.child.stdin.write(frame);
   }
 
-  /** Sets whether the spawner owes an answer, which starts or clears its timeout. */
+  /** Starts the timeout of an expected answer, or clears it if none is expected. */
   owes(anything: boolean): void {
     if (this.ready) this.expectReply(anything);
   }
@@ -161,9 +162,7 @@ function newMark(): string {
 const requestKinds = { spawn: 1, signal: 2, release: 3 } as const;
 const headerBytes = 12;
 const replyBytes = 24;
-/**
- * Maximum bytes of a request to the spawner. The system's limit for arguments and environment is lower.
- */
+/** Maximum bytes of a request to the spawner. The system's limit for arguments and environment is lower. */
 const maxBytes = 16 * 1_024 * 1_024;
 
 const protocolVersion = 1;
@@ -186,9 +185,7 @@ export type ToolReply =
       readonly signal: NodeJS.Signals | null;
     };
 
-/**
- * @throws TypeError for NUL characters, as Node's spawn does; Error E2BIG for a request over the limit
- */
+/** The frame that starts a process. @throws TypeError for NUL characters, as Node does; Error E2BIG over the limit */
 export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec): Buffer {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const strings = [command, cwd, command, ...args, ...variables];
@@ -203,12 +200,14 @@ export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec
   return Buffer.concat([header('spawn', id, 8 + text.length), body, text]);
 }
 
+/** The frame that sends a signal to a process group. */
 export function encodeSignal(id: number, signal: NodeJS.Signals): Buffer {
   const body = Buffer.allocUnsafe(4);
   body.writeUInt32LE(constants.signals[signal], 0);
   return Buffer.concat([header('signal', id, 4), body]);
 }
 
+/** The frame by which the spawner closes its ends of a tool's pipes. */
 export function encodeRelease(id: number): Buffer {
   return header('release', id, 0);
 }
@@ -269,6 +268,7 @@ function signalName(number: number): NodeJS.Signals {
   return names.find(([, each]) => each === number)?.[0] ?? 'SIGKILL';
 }
 
+/** The gateway's ends of a tool's pipes. */
 export interface Pipes {
   readonly stdin: Writable;
   readonly stdout: Readable;

@@ -2,7 +2,7 @@ import { PoolFailure } from './pool.types.js';
 
 /** A user of start slots, such as a pool. */
 export interface SlotUser {
-  /** Start of the idle time of its longest idle process (performance.now()); Infinity if none is idle. */
+  /** Time by performance.now() since which its longest idle process is idle; Infinity if none is. */
   readonly idleSince: number;
   /** Ends its longest idle process. */
   yieldIdle(): void;
@@ -29,7 +29,7 @@ const reasons = {
   starts: 'as many processes as may start at a time were starting',
 };
 
-/** Slower starts no longer count as starting: they mostly wait and use little CPU time. */
+/** Time after which a start no longer counts as starting: slow starts mostly wait and use little CPU time. */
 const maxStartMs = 1_000;
 /** Minimum time that a busy process serves before it makes room for a user without a process. */
 const turnMs = 1_000;
@@ -66,7 +66,8 @@ export class StartSlots {
   }
 
   /**
-   * @param urgent whether a request waits: the longest idle process of any user then makes room
+   * Takes a slot for a process.
+   * @param urgent whether a request waits, so that the longest idle process of any user makes room
    * @returns undefined if no slot is free; `user` is notified when it should try again
    */
   take(user: SlotUser, urgent: boolean): Slot | undefined {
@@ -96,9 +97,9 @@ export class StartSlots {
    */
   claims(idle: boolean, servedMs = 0): boolean {
     if (this.held.length < this.maxProcesses) return false;
-    const isServed = ({ user, urgent }: Waiter): boolean =>
+    const hasClaim = ({ user, urgent }: Waiter): boolean =>
       urgent && (idle || (servedMs >= turnMs && !this.held.includes(user)));
-    if (this.waiters.filter(isServed).length <= this.promised) return false;
+    if (this.waiters.filter(hasClaim).length <= this.promised) return false;
     this.promised++;
     return true;
   }
@@ -133,9 +134,9 @@ export class StartSlots {
   }
 
   private wait(user: SlotUser, urgent: boolean): void {
-    let waiter = this.waiters.find((each) => each.user === user);
-    if (!waiter) this.waiters.push((waiter = { user, urgent }));
-    waiter.urgent = urgent;
+    const waiter = this.waiters.find((each) => each.user === user);
+    if (waiter) waiter.urgent = urgent;
+    else this.waiters.push({ user, urgent });
     if (urgent) this.askForIdle();
   }
 

@@ -15,6 +15,7 @@ import { HostRules, mayLeadTo, nameOf, portOfUrl } from '../../base/outbound/add
 import { Destination, proxyAuthorization, DestinationRefused } from '../../base/outbound/connector.js';
 import { makePrivateFolder } from './path-access.js';
 
+/** Limits of one proxy. */
 interface ProxyLimits {
   readonly maxConnections: number;
   readonly maxHeaderBytes: number;
@@ -25,6 +26,7 @@ interface ProxyLimits {
   readonly connectTimeoutMs: number;
 }
 
+/** Limits that differ from the defaults, and the user and port of the proxy. */
 export interface ProxyOptions extends Partial<ProxyLimits> {
   /** The user that may connect; absent: the gateway's user. */
   readonly owner?: number | undefined;
@@ -32,7 +34,7 @@ export interface ProxyOptions extends Partial<ProxyLimits> {
   readonly ownPort?: (() => number | undefined) | undefined;
 }
 
-/** A tool reports a refusal so long after it. */
+/** Time after a refusal within which it may explain a failure of the tool. */
 const deniedMs = 60_000;
 
 const defaults: ProxyLimits = {
@@ -72,16 +74,14 @@ export class AllowListProxy {
         requestTimeout: limits.headTimeoutMs * 6,
         connectionsCheckingInterval: Math.min(1_000, limits.headTimeoutMs),
       },
-      (incoming, response) => void this.plain(incoming, response),
+      (incoming, response) => void this.handleRequest(incoming, response),
     );
     this.server.maxConnections = limits.maxConnections;
-    this.server.on('connect', (incoming, client, head) => void this.tunnel(incoming, client, head));
+    this.server.on('connect', (incoming, client, head) => void this.handleConnect(incoming, client, head));
     this.server.on('connection', (socket) => this.keep(socket));
   }
 
-  /**
-   * @param hosts as in `allowedHosts`: `host`, `host:port`, `*.domain` or addresses
-   */
+  /** Starts a proxy. @param hosts as in `allowedHosts`: `host`, `host:port`, `*.domain` or addresses */
   static async listen(
     hosts: readonly string[],
     { owner, ownPort = () => undefined, ...limits }: ProxyOptions = {},
@@ -100,7 +100,7 @@ export class AllowListProxy {
     return join(this.folder, 'proxy.sock');
   }
 
-  /** The host and port that no rule allows, of a request a moment ago. */
+  /** The host and port of a recent request that no rule allows; undefined if there was none. */
   get denied(): string | undefined {
     const { what, at } = this.lastDenied;
     return performance.now() - at < deniedMs ? what : undefined;
@@ -117,7 +117,8 @@ export class AllowListProxy {
     socket.on('error', () => socket.destroy()).once('close', () => this.sockets.delete(socket));
   }
 
-  private async tunnel(incoming: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
+  /** Tunnels a CONNECT request. */
+  private async handleConnect(incoming: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     try {
       const upstream = await this.open(this.destination(urlOf(`https://${incoming.url ?? ''}`)));
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -141,7 +142,8 @@ export class AllowListProxy {
     client.pipe(upstream).pipe(client);
   }
 
-  private async plain(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Forwards a plain HTTP request. */
+  private async handleRequest(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const url = incoming.url ?? '';
       if (!url.startsWith('http://'))
@@ -166,11 +168,11 @@ export class AllowListProxy {
         {
           createConnection: () => upstream,
           method: incoming.method,
-          path: (proxy ? url.origin : '') + url.pathname + url.search,
+          path: `${proxy ? url.origin : ''}${url.pathname}${url.search}`,
           headers: {
             ...endToEnd(incoming.headers),
             ...(proxy && proxyAuthorization(proxy)),
-            // It must be the host that was checked.
+            // Must be the host that was checked.
             host: url.host,
             connection: 'close',
           },
@@ -202,7 +204,7 @@ export class AllowListProxy {
     });
   }
 
-  /** @throws Denied unless a rule has the host */
+  /** The destination of a request. @throws Denied unless a rule allows the host */
   private destination(url: URL): Destination {
     const host = nameOf(url.hostname);
     const port = portOfUrl(url);

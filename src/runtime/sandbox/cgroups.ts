@@ -15,6 +15,7 @@ interface CgroupLimits {
 }
 type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>>;
 
+/** A killed process takes a moment to leave its group, so removal is tried several times. */
 const removalTries = 100;
 const removalPauseMs = 20;
 const cpuPeriodUs = 100_000;
@@ -54,7 +55,8 @@ export function limitFiles(controller: CgroupController, version: 1 | 2, value: 
  */
 export class CgroupLeaves {
   private readonly directories: readonly string[];
-  private readonly wanted: readonly (readonly [directory: string, files: readonly [string, string][]])[];
+  /** Files to write in each new group, by the parent directory. */
+  private readonly limits: readonly (readonly [directory: string, files: readonly [string, string][]])[];
 
   /** @param prefix unique among all tools of all gateways on this host; starts with a `newLeafPrefix` */
   constructor(
@@ -70,7 +72,7 @@ export class CgroupLeaves {
       const files = byDirectory.get(base.path) ?? [];
       byDirectory.set(base.path, [...files, ...limitFiles(controller, base.version, value)]);
     }
-    this.wanted = [...byDirectory];
+    this.limits = [...byDirectory];
     this.directories = [...byDirectory.keys()];
   }
 
@@ -79,8 +81,8 @@ export class CgroupLeaves {
    * @param variables environment of the program that follows, not of the shell
    */
   command(variables: Variables = []): string[] {
-    if (this.wanted.length === 0) return [];
-    const lines = this.wanted.flatMap(([directory, files]) => [
+    if (this.limits.length === 0) return [];
+    const lines = this.limits.flatMap(([directory, files]) => [
       `g=${quoted(join(directory, this.prefix))}$$`,
       // `command -p` ignores the tool's PATH.
       'command -p mkdir "$g" || exit 125',
@@ -98,24 +100,23 @@ export class CgroupLeaves {
 
   /** Kills the remaining processes of a group and removes it. @returns whether the group is gone */
   release(pid: number): Promise<boolean> {
-    return this.removed((leaf) => leaf === `${this.prefix}${pid}`);
+    return this.removeAll((leaf) => leaf === `${this.prefix}${pid}`);
   }
 
   /** Releases the groups of all processes of this tool. */
   releaseAll(): Promise<boolean> {
-    return this.removed((leaf) => leaf.startsWith(this.prefix));
+    return this.removeAll((leaf) => leaf.startsWith(this.prefix));
   }
 
-  /** Retries, because a killed process takes a moment to leave its group. */
-  private async removed(isOurs: (leaf: string) => boolean): Promise<boolean> {
+  private async removeAll(isOurs: (leaf: string) => boolean): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
-      if (this.remove(isOurs)) return true;
+      if (this.tryRemoveAll(isOurs)) return true;
       await delay(removalPauseMs, undefined, { ref: false });
     }
     return false;
   }
 
-  private remove(isOurs: (leaf: string) => boolean): boolean {
+  private tryRemoveAll(isOurs: (leaf: string) => boolean): boolean {
     const leaves = this.directories.flatMap((directory) =>
       list(directory)
         .filter(isOurs)
@@ -195,7 +196,8 @@ interface Hierarchy {
   readonly controllers: readonly string[];
 }
 
-const harmless: Readonly<Record<CgroupController, number>> = {
+/** Limits that a probe sets on an empty group. */
+const probeLimits: Readonly<Record<CgroupController, number>> = {
   memory: 1_073_741_824,
   pids: 1_000,
   cpu: 100,
@@ -203,21 +205,22 @@ const harmless: Readonly<Record<CgroupController, number>> = {
 
 /**
  * Finds the directories in which leaf groups can be created, and creates one in each to verify it.
- * @param setting `off`; `auto`: our own group if it is the root of the visible hierarchy, because only then it is not
- *   part of somebody else's accounting; or the path of a group that the operator delegated to us
+ * @param setting `off`; the path of a group that the operator delegated to us; or `auto`: our own group if it is the root
+ *   of the visible hierarchy, because otherwise it is part of somebody else's accounting
  */
 export function findCgroups(setting: string): { bases: CgroupBases; missing?: string } {
   if (setting === 'off') return { bases: {}, missing: 'SANDBOX_CGROUP=off' };
   const bases: Partial<Record<CgroupController, CgroupBase>> = {};
   const reasons = new Set<string>();
   for (const controller of cgroupControllers) {
-    const found = baseOf(controller, setting);
-    if (typeof found === 'string') reasons.add(found);
-    else bases[controller] = found;
+    const base = baseOf(controller, setting);
+    if (typeof base === 'string') reasons.add(base);
+    else bases[controller] = base;
   }
   return { bases, ...(reasons.size > 0 && { missing: [...reasons].join('; ') }) };
 }
 
+/** @returns the group below which leaves are created, or why there is none */
 function baseOf(controller: CgroupController, setting: string): CgroupBase | string {
   const hierarchy = hierarchyOf(controller);
   if (!hierarchy) return `no ${controller} controller is mounted`;
@@ -239,7 +242,7 @@ function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController):
   try {
     mkdirSync(leaf);
     try {
-      for (const [file, value] of limitFiles(controller, version, harmless[controller])) {
+      for (const [file, value] of limitFiles(controller, version, probeLimits[controller])) {
         if (file !== 'memory.oom.group') writeFileSync(join(leaf, file), value);
       }
     } finally {

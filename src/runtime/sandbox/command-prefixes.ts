@@ -69,7 +69,7 @@ function fileSystem(
   const ownPaths = own.map(([path]) => path);
   const steps = [
     ...own,
-    ...mounted(mounts, ownPaths).map((mount) => [mount.path, mountArguments(mount)] as const),
+    ...neededMounts(mounts, ownPaths).map((mount) => [mount.path, mountArguments(mount)] as const),
     ...[...links].map(([at, to]) => [at, ['--symlink', to, at]] as const),
   ];
   return steps.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, step]) => step);
@@ -80,7 +80,7 @@ function fileSystem(
  * delays the start.
  * @param own paths mounted by bubblewrap itself, which hide the mount around them
  */
-function mounted(mounts: readonly Mount[], own: readonly string[]): Mount[] {
+function neededMounts(mounts: readonly Mount[], own: readonly string[]): Mount[] {
   const free = mounts.filter(({ path }) => !own.includes(path));
   return free.filter((mount) => {
     const within = free.filter((other) => other !== mount && covers(other.path, mount.path));
@@ -135,7 +135,7 @@ const relayPort = 3128;
 const shell = 'sh';
 const socatInside = 'socat';
 /** 127.0.0.1 and the port as /proc/net/tcp writes them. */
-const listening = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
+const listeningAddress = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
 /**
  * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is the
@@ -146,7 +146,7 @@ const script = `
 tries=0
 while [ $tries -lt 20000 ]; do
   while read -r _ local remote state rest <&3; do
-    if [ "$local $state" = "${listening} 0A" ]; then tries=30000; fi
+    if [ "$local $state" = "${listeningAddress} 0A" ]; then tries=30000; fi
   done 3</proc/net/tcp
   tries=$((tries + 1))
 done
@@ -196,14 +196,14 @@ const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 /** The command prefix that runs a program under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
   const { program, mounts, more, network, limits, alone, keepModes, uid } = settings;
-  const granted = alone ? shown(mounts.mounts) : mountedFromOutside(mounts);
+  const granted = alone ? visible(mounts.mounts) : mountedFromOutside(mounts);
   return [
     program,
     '--seccomp',
     ...(alone ? insteadOfNamespaces(network) : ['--held', String(granted.length)]),
-    ...(uid === undefined ? [] : becoming(uid)),
+    ...(uid === undefined ? [] : userOptions(uid)),
     ...(keepModes ? ['--no-chmod'] : []),
-    ...[...granted, ...shown(more)].flatMap(({ path, access }) => [option[access], path]),
+    ...[...granted, ...visible(more)].flatMap(({ path, access }) => [option[access], path]),
     ...Object.entries({ ...limits, core: 0 }).flatMap(([name, value]) => ['--rlimit', `${name}=${value}`]),
     '--',
   ];
@@ -217,19 +217,19 @@ export function launcherCommand(settings: LauncherSettings): string[] {
 export const holdCommand = (program: string, mounts: MountTable, uid?: number): string[] => [
   program,
   // Changing the user clears the parent-death signal that the spawner has set.
-  ...(uid === undefined ? [] : [...becoming(uid), '--pdeathsig']),
+  ...(uid === undefined ? [] : [...userOptions(uid), '--pdeathsig']),
   ...mountedFromOutside(mounts).flatMap(({ path }) => ['--hold', path]),
   '--',
 ];
 
 type VisibleMount = Mount & { readonly access: keyof typeof option };
 
-const shown = (mounts: readonly Mount[]): VisibleMount[] =>
+const visible = (mounts: readonly Mount[]): VisibleMount[] =>
   mounts.filter((mount): mount is VisibleMount => mount.access !== 'masked');
 
 /** The private directory is excluded: inside the sandbox it is never the host's directory of that name. */
 const mountedFromOutside = (mounts: MountTable): VisibleMount[] =>
-  shown(mounts.mounts).filter(({ path }) => path !== privateDirectory);
+  visible(mounts.mounts).filter(({ path }) => path !== privateDirectory);
 
 /**
  * Replaces namespaces. The process ends with its parent, and its children cannot leave its group, which is killed as a
@@ -245,21 +245,22 @@ const insteadOfNamespaces = (network: boolean): string[] => [
   network ? '--no-unix' : '--no-net',
 ];
 
-const becoming = (uid: number): string[] => ['--user', `${uid}:${uid}`];
+const userOptions = (uid: number): string[] => ['--user', `${uid}:${uid}`];
 
 /**
- * Paths of /proc for a tool without a process namespace, where /proc shows all processes: those that interpreters read
- * about themselves, and global ones that reveal no other process. /proc/self as a whole would show all host mounts.
+ * Files of /proc/self that interpreters read, for a tool without a process namespace. All of /proc would show other
+ * processes, and all of /proc/self the mounts of the host.
  */
-const ofItself = (
+const selfFiles = (
   'stat statm status maps smaps smaps_rollup cmdline comm environ auxv limits ' +
   'fd fdinfo io cgroup oom_score oom_score_adj'
 )
   .split(' ')
   .map((name) => `/proc/self/${name}`);
-const ofEverybody = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
-/** Filtered because a kernel may be built without some of them. */
-const ofProcesses = [...ofItself, ...ofEverybody].filter((path) => existsSync(path));
+/** Global files of /proc, which reveal no process. */
+const globalFiles = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
+/** Only those that exist, because a kernel may be built without some of them. */
+const procFiles = [...selfFiles, ...globalFiles].filter((path) => existsSync(path));
 
 /** /dev/zero is excluded: a writable shared mapping of it is memory that no limit counts. */
 const writableDevices = ['/dev/null', '/dev/full'];
@@ -272,6 +273,6 @@ export const ownNamespace = [
 
 /** Granted parts of the host's /proc and /dev for a tool without namespaces. */
 export const ownProcess = [
-  ...withAccess('ro', [...ofProcesses, '/dev/zero', '/dev/random', '/dev/urandom']),
+  ...withAccess('ro', [...procFiles, '/dev/zero', '/dev/random', '/dev/urandom']),
   ...withAccess('rw', writableDevices),
 ];

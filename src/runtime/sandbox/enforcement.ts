@@ -12,6 +12,7 @@ import {
 /** `true`: enforced; text: enforced with this limitation; `{not}`: not enforced, and why. */
 type Verdict = true | string | { readonly not: string };
 
+/** The sandbox tier of a host: 0 without any means, 3 with bubblewrap, the launcher and all cgroup controllers. */
 export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
   if (bubblewrap === undefined) return launcher === undefined ? 0 : 1;
   const allGroups = cgroupControllers.every((controller) => cgroups[controller]);
@@ -57,7 +58,7 @@ export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities
   return { tier: tierOf(abilities), enforced, notEnforced, notes };
 }
 
-/** The result with the sandbox off: only the clean environment and the deadline are enforced. */
+/** The restrictions with the sandbox off: only the clean environment and the deadline are enforced. */
 export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox {
   const nothing = { countsProcesses: false, cgroups: {} };
   const missing = { bubblewrap: why, launcher: why, cgroup: why, socat: why };
@@ -80,6 +81,7 @@ export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSand
 
 type Judge = (host: HostAbilities, policy: SandboxPolicy) => Verdict;
 
+/** Judges a permission that has no effect without `allowedPaths`. */
 const paths =
   (field: SandboxField): Judge =>
   (host, policy) => {
@@ -114,7 +116,7 @@ const verdicts: Readonly<Record<SandboxField, Judge>> = {
   grandchildren: (host) => either(host, true, 'none may leave its process group, which is ended as a whole'),
 };
 
-/** Bubblewrap mounts an empty folder over it. Landlock only omits it from the grants. */
+/** Bubblewrap mounts an empty folder over the data directory. Landlock only leaves it out of the grants. */
 function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
   if (bubblewrap !== undefined) return true;
   if (launcher !== undefined && exposed === undefined) return true;
@@ -150,7 +152,7 @@ function hostsOnly(host: HostAbilities, { network }: SandboxPolicy): Verdict {
 
 function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
   if (cgroups.memory) return true;
-  if (launcher !== undefined) return 'looked at every 250 ms: until then a tool may use more';
+  if (launcher !== undefined) return 'measured every 250 ms: until then a tool may use more';
   return { not: `needs a cgroup or the launcher: ${missing.cgroup}; ${missing.launcher}` };
 }
 
@@ -197,7 +199,7 @@ export interface FailureFacts {
 
 type Missing = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
 
-const sees =
+const visibleFolders =
   'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths';
 const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFound|NoSuchFile|os error 2\b/i;
 
@@ -205,10 +207,10 @@ const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFou
  * Whether an error names a missing file outside of the tool's view, or names none at all. Lines that report no missing
  * file, such as those of a stack, are left out.
  */
-function misses(error: string, { sees: isSeen = () => true }: FailureFacts): boolean {
+function misses(error: string, { sees = () => true }: FailureFacts): boolean {
   const lines = error.split('\n').filter((line) => notFound.test(line));
   const paths = lines.flatMap((line) => line.match(/(?<![\w.:/~-])\/[^\s'"`,;:)\]]+/g) ?? []);
-  return paths.some((path) => !isSeen(path)) || lines.some((line) => /^[^/'"`]*\(os error 2\)/.test(line));
+  return paths.some((path) => !sees(path)) || lines.some((line) => /^[^/'"`]*\(os error 2\)/.test(line));
 }
 
 /** Error messages typical of a missing grant or a limit, and a hint that names it, with figures in braces. */
@@ -244,7 +246,7 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     'This tool may have {processes} processes and threads (SANDBOX_PROCESSES) and use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
   ],
   [
-    // The last two are what the kernel does. Memory of a graphics card is not limited.
+    // The last two are kills by the kernel. Memory of a graphics card is not limited.
     /^(?![^]*\b(CUDA|GPU)\b)[^]*(out[ _]of[ _]memory\b|(insufficient|not enough|reserve virtual|allocate( \w+)?) memory|unable to allocate \d|cannot allocate (vector|\d)|memory allocation.{0,40}failed|buffer allocation failed|\b(heap|virtual memory|memory) exhausted|reserve enough space|GC heap initialization failed|MemoryE(rror|xception)\b|\bENOMEM\b|\bbad_alloc\b|was ended by SIGKILL|ended with exit code 137\b)/i,
     () => true,
     'This tool may use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
@@ -254,19 +256,19 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     ({ network }, _facts, error) => network === 'hosts' && !error.includes('The host cannot be reached'),
     'This tool reaches its sandbox.allowedHosts through a proxy only: its client must use HTTP_PROXY and HTTPS_PROXY',
   ],
-  [notFound, (_policy, facts, error) => misses(error, facts), sees],
+  [notFound, (_policy, facts, error) => misses(error, facts), visibleFolders],
   [
     // With bubblewrap a path that is not granted does not exist for the tool.
     /\bENOENT\b|No such file|does not exist|not a valid Git repository|Cannot find (module|package)|NotFoundError/i,
     (_policy, { starting }) => starting === true,
-    sees,
+    visibleFolders,
   ],
 ];
 
 /** @returns a hint at the grant that may be missing for this error; undefined if none is known */
-export const hintFor = (error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined =>
-  hints
-    .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error))?.[2]
-    .replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
-      String(name === 'denied' ? facts.denied : policy[name]),
-    );
+export function hintFor(error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined {
+  const match = hints.find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error));
+  return match?.[2].replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
+    String(name === 'denied' ? facts.denied : policy[name]),
+  );
+}

@@ -59,7 +59,7 @@ describe('what a tool may touch', () => {
       'a private temporary folder of 64 MB (opens nothing by itself: name what may be read or written in sandbox.allowedPaths)',
     ],
     ['no grant', {}, 'Programs', 'those of the system'],
-    ['no programs', { canExecuteCommands: false }, 'Programs', 'its interpreter alone'],
+    ['no programs', { canExecuteCommands: false }, 'Programs', 'only its interpreter'],
     ['no grant', {}, 'Variables', 'CRM_TOKEN, PATH'],
     ['no grant', {}, 'User', 'uid 1900000010'],
     ['no grant', {}, 'Memory', '512 MB'],
@@ -109,7 +109,7 @@ describe('what a tool may touch', () => {
   });
 
   it('says how far a limit holds', () => {
-    expect(lineOf({}, 1, 'Memory')).toMatch(/^Memory: 512 MB \(looked at every 250 ms/);
+    expect(lineOf({}, 1, 'Memory')).toMatch(/^Memory: 512 MB \(measured every 250 ms/);
   });
 
   it('never claims anything of what runs elsewhere', () => {

@@ -35,7 +35,7 @@ export function mayTouch(policy: SandboxPolicy, effective: EffectiveSandbox, fac
   const reachable = network === 'all' ? 'all hosts and ports' : ports.join(', ') || 'none';
   const read = [facts.place ?? 'its own folder', ...paths, 'the programs and libraries of the system'];
   const written = [`a private temporary folder of ${policy.temporaryMB} MB`, ...(write ? paths : [])];
-  const programs = policy.execute ? 'those of the system' : 'its interpreter alone';
+  const programs = policy.execute ? 'those of the system' : 'only its interpreter';
   const share = cpuPercent === undefined ? 'no limit' : `${cpuPercent} % of a core`;
   const networkField = network === 'none' ? 'allowNetwork' : 'allowedHosts';
   const rows: Row[] = [

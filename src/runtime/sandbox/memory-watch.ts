@@ -5,11 +5,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { readProc, statOf } from '../../base/common/process-identity.js';
 
-const lookEveryMs = 250;
-/** While a group grows by more than an eighth of its limit between two looks. */
-const lookAgainMs = 50;
-/** Looks after which processes are listed again even if those that are known did nothing. */
-const looksPerListing = 8;
+const checkEveryMs = 250;
+/** Interval while a group grows by more than an eighth of its limit between two checks. */
+const recheckMs = 50;
+/** Checks after which processes are listed again even if the known ones were idle. */
+const checksPerListing = 8;
+/** Threads that are read per event loop turn. */
 const threadsPerTurn = 32;
 
 /** A process and its descendants. */
@@ -19,22 +20,22 @@ interface Group {
   readonly maxMB: number;
   readonly over: (why: string) => void;
   pids: readonly number[];
-  /** CPU time and page faults of `pids` at the last look. */
+  /** CPU time and page faults of `pids` at the last check. */
   activity: string;
-  /** Upper bound of the memory in use: includes pages of files, and shared pages once for each process. */
+  /** Upper bound of the memory in use. Includes pages of files, and shared pages once per process. */
   residentMB: number;
 }
 
-/** Limits memory in use where there is no cgroup. One timer serves all tools; without tools it does not run. */
+/** Limits the memory of tools on hosts without cgroups. One timer serves all tools; without tools it does not run. */
 export class MemoryWatch {
   private readonly groups = new Set<Group>();
   private readonly logger = new Logger(MemoryWatch.name);
   private readonly loop = new IntervalLoop(
-    () => this.look(),
-    lookEveryMs,
+    () => this.check(),
+    checkEveryMs,
     (error, again) => again || this.logger.error(error),
   );
-  private looks = 0;
+  private checks = 0;
 
   /** Calls `over` once if the group of a process uses more memory, until the returned function is called. */
   add(leader: number, maxMB: number, over: Group['over']): () => void {
@@ -50,18 +51,18 @@ export class MemoryWatch {
     return removed;
   }
 
-  private async look(): Promise<void> {
-    const listing = this.looks++ % looksPerListing === 0;
+  private async check(): Promise<void> {
+    const isListing = this.checks++ % checksPerListing === 0;
     for (const group of this.groups) {
       await nextTurn();
       const { residentMB: before, maxMB } = group;
-      if (hasWorked(group) || listing) {
+      if (hasWorked(group) || isListing) {
         group.pids = await this.processesOf(group.leader);
         hasWorked(group);
       }
-      if (group.residentMB - before > maxMB / 8) this.loop.hasten(lookAgainMs);
+      if (group.residentMB - before > maxMB / 8) this.loop.hasten(recheckMs);
       let used = group.residentMB > maxMB ? await usedMB(group) : 0;
-      // A process that forks while the others are read counts shared pages twice.
+      // Measured twice, because a process that forks meanwhile makes shared pages count twice.
       if (used > maxMB) used = Math.ceil(Math.min(used, await usedMB(group)));
       if (used > maxMB && this.remove(group))
         group.over(
@@ -70,7 +71,7 @@ export class MemoryWatch {
     }
   }
 
-  /** Includes orphans: the spawner adopts them, and without namespaces they stay in their process group. */
+  /** All processes of a group, with orphans: the spawner adopts these, and they stay in their process group. */
   private async processesOf(leader: number): Promise<number[]> {
     const parent = Number(statOf(leader)[1]);
     const adopted = parent === process.pid ? [] : childrenOf(parent, parent);
@@ -83,7 +84,7 @@ export class MemoryWatch {
   }
 }
 
-/** Adds what processes started to them, one thread at a time. */
+/** Adds all descendants to a set of processes, and yields each thread that was read. */
 function* descendants(pids: Set<number>): Generator<string> {
   for (const pid of pids)
     for (const thread of threadsOf(pid)) {
@@ -106,15 +107,15 @@ const childrenOf = (pid: number, thread: number | string): number[] =>
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
-/** Deduced from two counts of the same memory: /proc counts in pages, whose size depends on the kernel. */
+/** The kernel's page size, from the same memory in bytes and in pages. */
 const pageBytes = 2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
 
-/** A process that has ended has none, waited for or not. */
+/** Resident bytes of processes. Ended ones have none. */
 const residentIn = (stats: readonly string[][]): number =>
   sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes;
 
 /**
- * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
+ * Resident memory in bytes of a process and all its descendants: a sandboxed tool runs below its launcher.
  * @returns undefined if the process is gone
  */
 export function residentBytes(pid: number): number | undefined {
@@ -124,7 +125,7 @@ export function residentBytes(pid: number): number | undefined {
   return stats[0]?.[0] ? residentIn(stats) : undefined;
 }
 
-/** Updates a group. @returns whether any of its processes ran since the last look, so that it may have started others */
+/** Updates a group. @returns whether any process ran since the last check, so that it may have started others */
 function hasWorked(group: Group): boolean {
   const stats = group.pids.map(statOf);
   const before = group.activity;
@@ -133,12 +134,12 @@ function hasWorked(group: Group): boolean {
   return before !== group.activity || before === '';
 }
 
-/** Memory in use. A page that several processes share counts once, if this server may read that. */
+/** Memory in use. Shared pages count once, if this server may read the needed files. */
 async function usedMB({ pids, maxMB }: Group): Promise<number> {
   const own = pids.map((pid) => megabytes(readProc(pid, 'status'), /^Rss(?:Anon|Shmem):\s+(\d+)/gm));
   if (sumOf(own) <= maxMB) return 0;
   const shares = pids.map(async (pid, n) => {
-    // Needs CAP_SYS_PTRACE for processes of another user.
+    // Requires CAP_SYS_PTRACE for processes of other users.
     const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
     return rollup === '' ? (own[n] ?? 0) : megabytes(rollup, /^Pss_(?:Anon|Shmem):\s+(\d+)/gm);
   });

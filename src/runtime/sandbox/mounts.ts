@@ -21,6 +21,7 @@ export interface MountTable {
   readonly links: ReadonlyMap<string, string>;
 }
 
+/** Mounts of several paths with the same access. */
 export const withAccess = (access: Mount['access'], paths: readonly string[]): Mount[] =>
   paths.map((path) => ({ path, access }));
 
@@ -58,10 +59,10 @@ export function mountsFor(
 }
 
 /** Whether a path is in a tool's view of the file system. */
-export const shows = ({ mounts, links }: MountTable, path: string): boolean =>
-  [...mounts.filter(({ access }) => access !== 'masked').map((mount) => mount.path), ...links.keys()].some(
-    (shown) => covers(shown, path),
-  ) || ['/proc', '/dev'].some((shown) => covers(shown, path));
+export function shows({ mounts, links }: MountTable, path: string): boolean {
+  const mounted = mounts.filter(({ access }) => access !== 'masked').map((mount) => mount.path);
+  return [...mounted, ...links.keys(), '/proc', '/dev'].some((visible) => covers(visible, path));
+}
 
 function strongest(granted: readonly Mount[]): Mount[] {
   const byPath = new Map<string, Mount>();
@@ -77,12 +78,12 @@ function uncovered(
   links: Readonly<Record<string, string>>,
   mounts: readonly Mount[],
 ): ReadonlyMap<string, string> {
-  const made = new Map<string, string>();
-  for (const at of Object.keys(links).sort()) {
-    const shown = mounts.some(({ path, access }) => access !== 'masked' && covers(path, at));
-    if (!shown && ![...made.keys()].some((link) => covers(link, at))) made.set(at, links[at] ?? '');
+  const toCreate = new Map<string, string>();
+  for (const [path, target] of Object.entries(links).sort()) {
+    const isVisible = mounts.some((mount) => mount.access !== 'masked' && covers(mount.path, path));
+    if (!isVisible && ![...toCreate.keys()].some((link) => covers(link, path))) toCreate.set(path, target);
   }
-  return made;
+  return toCreate;
 }
 
 /** Whether `path` is `directory` or below it. */
@@ -135,7 +136,7 @@ const networkSettings = [
   '/etc/services',
   '/etc/protocols',
 ];
-/** Files that every TLS client needs: certificates, never private keys. */
+/** Certificates that TLS clients need. No private keys. */
 const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
 /** Libraries and data for a tool that may run only its interpreter. */
 const libraries = [
@@ -222,7 +223,7 @@ export async function launchFiles(
 ): Promise<LaunchFiles> {
   const programs = await programsOf(command, mayRun);
   const libraries = (await Promise.all(programs.map(librariesOf))).flat();
-  const named = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
+  const needed = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
   const ownReal = own === undefined ? [] : [await realpath(own)];
   const allowedReal = await existing(allowed);
   return {
@@ -231,7 +232,7 @@ export async function launchFiles(
     read: await existing(libraries),
     allowed: allowedReal,
     manifests: await manifestsAbove([...ownReal, ...allowedReal]),
-    links: await linksOf(named),
+    links: await linksOf(needed),
   };
 }
 
@@ -256,9 +257,10 @@ async function programsOf({ command, env }: Command, mayRun: MayRun | undefined)
   const line = await firstLine(command);
   const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
   if (!words?.[1]) return [command];
-  const named = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
-  const found = named === undefined ? undefined : await onPath(named, env['PATH'] ?? '', mayRun);
-  return [command, words[1], ...(found === undefined ? [] : [found])];
+  const programs = [command, words[1]];
+  const name = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
+  const interpreter = name === undefined ? undefined : await onPath(name, env['PATH'] ?? '', mayRun);
+  return interpreter === undefined ? programs : [...programs, interpreter];
 }
 
 async function firstLine(path: string): Promise<string> {

@@ -22,9 +22,9 @@ export class SandboxRefusal extends Error {
 
 /** The operator's rules for paths that tools may access. All paths are absolute. */
 export interface GrantRules {
-  /** Folders of the gateway that tools cannot access, nor their parents and children. */
+  /** Folders of the gateway. Tools can access neither them nor their parents and children. */
   readonly secrets: readonly string[];
-  /** Folders of the gateway that tools cannot write, nor their parents and children. */
+  /** Folders of the gateway. Tools can write neither to them nor to their parents and children. */
   readonly readOnly: readonly string[];
   /** Paths that may be granted in addition to a tool's own folder. */
   readonly grantable: readonly string[];
@@ -45,7 +45,7 @@ const kernelFileSystems = new Set(
     'binfmt_misc mqueue fusectl nsfs rpc_pipefs selinuxfs smackfs'
   ).split(' '),
 );
-/** A plain tmpfs in a container, so the file system's type does not reveal the devices in it. */
+/** Listed by path: in a container it is a plain tmpfs, whose type does not reveal the devices. */
 const devices = '/dev';
 
 /**
@@ -63,9 +63,10 @@ export async function grantedPaths(
   const grantable = await realPaths([...(own === undefined ? [] : [own]), ...rules.grantable]);
   const granted: string[] = [];
   for (const [index, path] of paths.entries()) {
-    const asked = resolve(cwd, path);
-    const real = await realpath(asked).catch(() => undefined);
-    const name = real === undefined || real === asked ? asked : `${asked} leads to ${real}, which`;
+    const requested = resolve(cwd, path);
+    const real = await realpath(requested).catch(() => undefined);
+    const isLink = real !== undefined && real !== requested;
+    const name = isLink ? `${requested} leads to ${real}, which` : requested;
     const why =
       real === undefined
         ? 'does not exist'
@@ -131,7 +132,7 @@ function whyNotGrantable(
 }
 
 function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
-  // If two mounts have one folder, the later hides the earlier.
+  // If two mounts have the same folder, the later hides the earlier.
   const around = mounts
     .filter(({ at }) => covers(at, real))
     .reduce<Mount | undefined>(
@@ -197,18 +198,18 @@ export async function refuseObstacles(
 ): Promise<void> {
   // Bubblewrap and the programs inside it start after the change of user.
   const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
-  const shown = [...files.own, ...files.allowed];
-  const named = args
+  const visible = [...files.own, ...files.allowed];
+  const visibleArgs = args
     .map((arg) => resolve(cwd, arg))
-    .filter((path) => shown.some((each) => covers(each, path)));
+    .filter((path) => visible.some((each) => covers(each, path)));
   const needs: ToolNeed[] = [
     // Read access first: for a folder that must be entered too, the message then names both rights.
-    ...[...files.own, ...files.read, ...named].map((path) => ({ path, use: 'read' }) as const),
+    ...[...files.own, ...files.read, ...visibleArgs].map((path) => ({ path, use: 'read' }) as const),
     { path: cwd, use: 'enter' },
     ...[command, ...files.run, ...inside].flatMap((path) =>
       path === undefined ? [] : [{ path, use: 'run' } as const],
     ),
-    // Contains the private folders.
+    // The parent of private folders.
     { path: tmpdir(), use: 'enter' },
     ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
   ];
@@ -233,9 +234,11 @@ export async function obstacleFor(uid: number, need: Need): Promise<string | und
   return undefined;
 }
 
-// A tool's group has the number of its user.
-const classOf = ({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' =>
-  uid === user ? 'u' : gid === user ? 'g' : 'o';
+/** The class of mode bits that applies to a user. The group of a tool's user has the same number. */
+function classOf({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' {
+  if (uid === user) return 'u';
+  return gid === user ? 'g' : 'o';
+}
 const shifts = { u: 6, g: 3, o: 0 } as const;
 const wantedBits = (about: Stats, use: Need['use']): number =>
   about.isDirectory() ? bits[use] | bits.enter : bits[use];
@@ -276,8 +279,8 @@ export async function removeDeadPrivateFolders(firstUid: number): Promise<void> 
     const maker = makerOfFolder.exec(name)?.[1];
     return maker !== undefined && !lives(maker);
   };
-  const found = (await readdir(tmpdir())).filter(isLeftBehind).map((name) => join(tmpdir(), name));
-  await Promise.all(found.map((folder) => removeOurs(folder, firstUid)));
+  const folders = (await readdir(tmpdir())).filter(isLeftBehind).map((name) => join(tmpdir(), name));
+  await Promise.all(folders.map((folder) => removeOurs(folder, firstUid)));
 }
 
 async function removeOurs(folder: string, firstUid: number): Promise<void> {

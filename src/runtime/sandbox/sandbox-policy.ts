@@ -1,6 +1,6 @@
 import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
 
-/** A registration's fields of sandbox and permissions; everything may be absent. */
+/** The fields of `sandbox` and `permissions` of a registration; all are optional. */
 export interface SandboxDemands {
   readonly allowedPaths?: readonly string[];
   readonly allowNetwork?: boolean;
@@ -15,6 +15,7 @@ export interface SandboxDemands {
   readonly allowedEnvironmentVars?: readonly string[];
 }
 
+/** Limits of tools that demand no others. */
 export interface PolicyDefaults {
   readonly memoryMB: number;
   readonly processes: number;
@@ -23,28 +24,28 @@ export interface PolicyDefaults {
 
 /** The rights of one tool's processes. */
 export interface SandboxPolicy extends PolicyDefaults {
-  /** Read besides the tool's own directory and the system's; as given, not resolved. */
+  /** Readable paths besides the tool's own directory and the system's; as given, not resolved. */
   readonly paths: readonly string[];
-  /** The paths may be written, too. */
+  /** Whether the paths may also be written. */
   readonly write: boolean;
   readonly network: 'none' | 'hosts' | 'all';
   /** Only with network `hosts`. */
   readonly hosts: readonly string[];
-  /** Programs of the system may be run; otherwise only the tool's own interpreter. */
+  /** Whether programs of the system may run, not only the tool's own interpreter. */
   readonly execute: boolean;
   /** Per cent of one core. */
   readonly cpuPercent?: number;
-  /** The restrictions that the configuration itself asks for. */
+  /** Restrictions that the configuration demands. */
   readonly explicit: ReadonlySet<SandboxField>;
-  /** Permissions that are given and have no path to hold for. */
+  /** Permissions without effect, because no path is allowed. */
   readonly opensNothing: ReadonlySet<SandboxField>;
-  /** Every restriction, those of the defaults included. */
+  /** All restrictions, including those by default. */
   readonly restricts: ReadonlySet<SandboxField>;
 }
 
 /**
- * Makes the policy of a sandbox. If two fields contradict each other the narrower one holds (docs/operate/sandbox.md lists the pairs): a permission that
- * is missing takes its default, one that is false wins over whatever else is granted.
+ * The policy of a sandbox. Missing permissions get their defaults. If two fields contradict each other, the narrower one
+ * wins (docs/operate/sandbox.md lists the pairs).
  */
 export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults): SandboxPolicy {
   const network = networkOf(demands);
@@ -73,7 +74,7 @@ function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): 
   return allowNetwork === true || canNetwork === true ? 'all' : 'none';
 }
 
-/** A field that only grants something (`allowNetwork: true`) leaves nothing to enforce. */
+/** The fields that restrict something. Fields that only grant something (`allowNetwork: true`) do not. */
 function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
   const given = (field: keyof SandboxDemands): boolean => demands[field] !== undefined;
   const denied = (field: keyof SandboxDemands): boolean => demands[field] === false;

@@ -24,7 +24,7 @@ import { covers, type MountTable, noMounts, onPath, systemFiles, withAccess } fr
 import { Sandbox } from './sandbox.js';
 import type { AbilityName, HostAbilities } from './sandbox.types.js';
 
-/** The sandbox of this host: its abilities are found out once, before anything is started. */
+/** The sandbox of this host, whose abilities are probed once at the start. */
 @Module({
   providers: [
     {
@@ -37,7 +37,7 @@ import type { AbilityName, HostAbilities } from './sandbox.types.js';
 })
 export class SandboxModule {
   constructor(sandbox: Sandbox, contributors: Contributors) {
-    // Never down: tools without a sandbox are the operator's choice, but it must not be overlooked.
+    // Never down, because operators may choose to run tools without a sandbox.
     contributors.addHealth('sandbox', () => {
       const { enabled, tier, policy, grantable } = sandbox.status;
       const about = { enabled, tier, policy, grantable };
@@ -47,11 +47,11 @@ export class SandboxModule {
   }
 }
 
-/** Reason: with AUTH_MODE=off a tool that reaches this server is its operator. */
+/** With AUTH_MODE=off a tool that reaches this server has all rights of its operator. */
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 
-/** @param uid the user who starts tools; only root gives each tool a user of its own */
+/** Probes the host and makes its sandbox. @param uid of this server; only root can give each tool a user of its own */
 export async function sandboxOfHost(
   config: AppConfig,
   host: HttpAdapterHost,
@@ -59,43 +59,43 @@ export async function sandboxOfHost(
 ): Promise<Sandbox> {
   const { auth, customTools, sandbox, dataDir, recorder } = config;
   await removeDeadPrivateFolders(sandbox.firstUid);
-  const built = join(projectRoot(), 'native', 'bin', `launcher-${process.arch}`);
-  const copied = await copyForTools(built, sandbox.firstUid).catch(() => undefined);
-  const launcher = copied ?? built;
-  const found = await probeHost({
+  const binary = join(projectRoot(), 'native', 'bin', `launcher-${process.arch}`);
+  const copy = await copyForTools(binary, sandbox.firstUid).catch(() => undefined);
+  const launcher = copy ?? binary;
+  const abilities = await probeHost({
     path: `${hostVariable('PATH') ?? ''}:/usr/bin:/bin:/usr/local/bin`,
     launcher,
     cgroup: sandbox.cgroup,
     firstUid: sandbox.firstUid,
   });
-  removeDeadLeaves(found.cgroups);
-  const own = await realpath(dataDir).catch(() => dataDir);
+  removeDeadLeaves(abilities.cgroups);
+  const realDataDir = await realpath(dataDir).catch(() => dataDir);
   const { read, run } = await systemFiles(true, true);
-  const above = [...read, ...run].find((path) => covers(path, own));
+  const exposedBy = [...read, ...run].find((path) => covers(path, realDataDir));
   return new Sandbox({
     enabled: sandbox.policy !== 'off',
     mode: sandbox.policy === 'best-effort' ? 'best-effort' : 'enforce',
     defaults: sandbox.defaults,
     abilities: {
-      ...upToTier(found, sandbox.maxTier),
-      ...(above !== undefined && {
-        exposed: `TOOLKEEPER_DATA_DIR lies below ${above}, which every tool reads`,
+      ...upToTier(abilities, sandbox.maxTier),
+      ...(exposedBy !== undefined && {
+        exposed: `TOOLKEEPER_DATA_DIR lies below ${exposedBy}, which every tool can read`,
       }),
     },
     uid,
-    secrets: [own],
+    secrets: [realDataDir],
     ownPort: () => portOf(host.httpAdapter.getHttpServer() as Server),
     readOnly: [projectRoot(), customTools.dir, recorder.journalDir],
     grantable: sandbox.grantable,
-    ...(copied !== undefined && { temporary: dirname(copied) }),
+    ...(copy !== undefined && { temporary: dirname(copy) }),
     ...(auth.mode === 'off' && { noOpenNetwork }),
   });
 }
 
 /**
- * Inside of bubblewrap the launcher is started by a tool's user. Where the project lies below a folder that is closed to
- * such users, a copy of it stands among the temporary files.
- * @returns the copy; undefined: none is needed
+ * Copies the launcher to a temporary folder if users of tools cannot run it where it is: inside bubblewrap it is started
+ * as such a user.
+ * @returns the copy; undefined if none is needed
  */
 async function copyForTools(launcher: string, firstUid: number): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -134,7 +134,9 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     ),
   };
   const missing: Partial<Record<AbilityName, string>> = {};
-  const note = (name: AbilityName, why: string): undefined => void (missing[name] = why);
+  const note = (name: AbilityName, why: string): undefined => {
+    missing[name] = why;
+  };
   const bubblewrap = await workingBubblewrap(settings.path, mounts).catch((error: unknown) =>
     note('bubblewrap', reasonOf(error)),
   );
@@ -175,7 +177,7 @@ function probeSandbox(program: string, mounts: MountTable, extra: Record<string,
   return bubblewrapCommand({ program, mounts, network: false, temporaryBytes: 1_048_576, cwd: '/', extra });
 }
 
-/** Checks that the launcher denies a file outside of the grants and allows one inside. */
+/** Checks that the launcher denies a file that is not granted. @returns the launcher */
 async function workingLauncher(program: string, mounts: MountTable): Promise<string> {
   const settings = { program, mounts, more: withAccess('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
@@ -201,17 +203,18 @@ async function workingUsers(
   mounts: MountTable,
 ): Promise<{ readonly noBubblewrap?: string } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const becoming = holdCommand(launcher, mounts, firstUid);
-  await runsAsAnother(becoming);
+  const asUser = holdCommand(launcher, mounts, firstUid);
+  await checkRunsAsUser(asUser);
   await rm(await makePrivateFolder(firstUid), { recursive: true });
   if (bubblewrap === undefined) return {};
-  return runsAsAnother([...becoming, ...probeSandbox(bubblewrap, mounts)]).then(
+  return checkRunsAsUser([...asUser, ...probeSandbox(bubblewrap, mounts)]).then(
     () => ({}),
     (error: unknown) => ({ noBubblewrap: `as another user: ${reasonOf(error)}` }),
   );
 }
 
-async function runsAsAnother([command = '', ...args]: readonly string[]): Promise<void> {
+/** @throws Error if the program does not run, or cannot be signalled */
+async function checkRunsAsUser([command = '', ...args]: readonly string[]): Promise<void> {
   const running = run(command, [...args, '/bin/sh', '-c', 'echo inside; read -r line'], {
     timeout: probeTimeoutMs,
   });
@@ -225,7 +228,7 @@ async function runsAsAnother([command = '', ...args]: readonly string[]): Promis
   }
 }
 
-/** Sets a limit of one process in the namespace: if it is enforced, the shell cannot fork. */
+/** Whether a limit of processes holds within the namespace: with a limit of one, the shell cannot fork. */
 async function countsProcesses(bubblewrap: string, launcher: string, mounts: MountTable): Promise<boolean> {
   const inner = launcherCommand({
     program: `${ownFiles}/${launcherInside}`,

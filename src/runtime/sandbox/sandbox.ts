@@ -125,11 +125,13 @@ export class Sandbox {
     return this.judge(this.policyOf(demands));
   }
 
+  /** A tool's demands, completed by the defaults of this server. */
   policyOf(demands: SandboxDemands): SandboxPolicy {
     return resolvePolicy(demands, this.options.defaults);
   }
 
   /**
+   * Prepares the sandbox of a tool's command.
    * @param own the tool's directory or file; undefined if it has none
    * @param userNumber offset of the tool's own uid
    * @throws SandboxRefusal for a field that cannot be granted or enforced
@@ -148,8 +150,8 @@ export class Sandbox {
       const why = [noOpenNetwork, effective.notes.allowedHosts].filter(Boolean);
       throw new SandboxRefusal('allowNetwork', why.join('; allowedHosts '));
     }
-    const asking = { cwd: command.cwd, own, write: policy.write };
-    const allowed = await grantedPaths(policy.paths, asking, this.options);
+    const owner = { cwd: command.cwd, own, write: policy.write };
+    const allowed = await grantedPaths(policy.paths, owner, this.options);
     const mayRun = async (path: string): Promise<boolean> =>
       uid === undefined || (await obstacleFor(uid, { path, use: 'run' })) === undefined;
     const files = await launchFiles(command, own, allowed, mayRun);
@@ -206,8 +208,8 @@ export class Sandbox {
 
   private unconfined(start: Command, effective: EffectiveSandbox, uid: number | undefined): Confined {
     const { toolUsers } = this.options.abilities;
-    const become = toolUsers && uid !== undefined ? holdCommand(toolUsers.launcher, noMounts, uid) : [];
-    const [program = start.command, ...args] = [...become, start.command, ...start.args];
+    const asUser = toolUsers && uid !== undefined ? holdCommand(toolUsers.launcher, noMounts, uid) : [];
+    const [program = start.command, ...args] = [...asUser, start.command, ...start.args];
     const command = { ...start, command: program, args };
     const none = (): undefined => undefined;
     return { command, effective, ended: none, brokenRule: none, hint: none, dispose: async () => {} };
@@ -226,8 +228,8 @@ export class Sandbox {
       ...(policy.cpuPercent !== undefined && { cpu: policy.cpuPercent }),
     };
     const leaves = new CgroupLeaves(cgroups, limits, `${this.leafPrefix}${++this.sequence}-`);
-    const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
-    const proxy = viaProxy
+    const needsProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
+    const proxy = needsProxy
       ? await AllowListProxy.listen(policy.hosts, { owner: uid, ownPort: this.options.ownPort })
       : undefined;
     const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;

@@ -1,4 +1,4 @@
-/** How one process is started; the environment is complete. The sandbox takes one and gives one back. */
+/** The command of a process, with its complete environment. The sandbox wraps one command in another. */
 export interface Command {
   readonly command: string;
   readonly args: readonly string[];
@@ -8,40 +8,40 @@ export interface Command {
   readonly watch?: (pid: number, over: (why: string) => void) => () => void;
 }
 
-/** 3: everything; 2: no cgroup; 1: only the launcher; 0: nothing but a clean environment (docs/operate/sandbox.md). */
+/** 3: everything; 2: no cgroup; 1: only the launcher; 0: only a clean environment (docs/operate/sandbox.md). */
 export type Tier = 0 | 1 | 2 | 3;
 
 export const cgroupControllers = ['memory', 'pids', 'cpu'] as const;
 export type CgroupController = (typeof cgroupControllers)[number];
 
-/** The abilities that were seen to work on this host. An absent one does not, for the reason in `missing`. */
+/** The abilities that work on this host. For an absent one `missing` has the reason. */
 export interface HostAbilities {
   /** Path of bubblewrap. */
   readonly bubblewrap?: string;
   /** Path of our launcher (landlock, seccomp, rlimits). */
   readonly launcher?: string;
-  /** RLIMIT_NPROC counts the processes of a tool in its user namespace: not for the real root. */
+  /** Whether RLIMIT_NPROC counts a tool's processes in its user namespace; it does not for the real root. */
   readonly countsProcesses: boolean;
   /** Path of socat, which carries connections from inside a sandbox to the allow-list proxy. */
   readonly socat?: string;
   /** Directories in which leaf groups can be made, one for each controller. */
   readonly cgroups: Readonly<Partial<Record<CgroupController, CgroupBase>>>;
-  /** Why every tool reads the gateway's own folder, although the launcher hides what it may. */
+  /** Why all tools can read the gateway's data directory despite the launcher. */
   readonly exposed?: string;
-  /** The gateway is root, and this launcher starts tools as users of their own, from this id on. */
+  /** Present if the gateway is root: the launcher starts tools as users from this id on. */
   readonly toolUsers?: { readonly firstUid: number; readonly launcher: string };
-  /** One sentence for each part that is not there. */
+  /** The reason for each missing ability. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
 export type AbilityName = 'bubblewrap' | 'launcher' | 'socat' | 'cgroup' | 'toolUsers';
 
 export interface CgroupBase {
   readonly version: 1 | 2;
-  /** Our leaf groups are made directly below it; it is never written to itself. */
+  /** Leaf groups are created directly below it; the group itself is never changed. */
   readonly path: string;
 }
 
-/** The demands on a sandbox: those that a registration may name, and those that are always meant to hold. */
+/** Restrictions of a sandbox: those of a registration, and those that always apply. */
 export const sandboxFields = [
   'allowedPaths',
   'allowNetwork',
@@ -69,11 +69,11 @@ export interface EffectiveSandbox {
   readonly tier: Tier;
   readonly enforced: readonly SandboxField[];
   readonly notEnforced: readonly SandboxField[];
-  /** Why something is not enforced, or how far it is. */
+  /** Why a restriction is not enforced, or its limitations. */
   readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
-  /** Absent while nothing of the tool is loaded. */
+  /** Absent while the tool is not loaded. */
   readonly runsAs?: RunsAs;
-  /** The same in words, with values; absent of a sandbox that is no tool's. */
+  /** The same as sentences with values; absent for a sandbox without a tool. */
   readonly mayTouch?: readonly string[];
 }
 
@@ -89,6 +89,6 @@ export interface SandboxStatus {
   readonly missing: HostAbilities['missing'];
   /** SANDBOX_GRANTABLE_PATHS. */
   readonly grantable: readonly string[];
-  /** Tools are not kept from the gateway's own folder, and the keys in it. */
+  /** Whether tools can read the gateway's data directory, and the keys in it. */
   readonly keysAreRead: boolean;
 }

@@ -3,8 +3,9 @@ import { KeyFileError } from '../../base/config/key-file.js';
 import type { KeyRing } from '../../base/config/key-ring.js';
 import { wrong } from '../../web/rest/wrong-field.js';
 
+/** Decrypted environment variables. */
 export type PlainEnv = Readonly<Record<string, string>>;
-/** A variable as a registration gives it: without `secret`, ordinary words alone are none. */
+/** A variable of a registration. Without `secret`, all values except ordinary words count as secrets. */
 export type GivenValue = string | { readonly value: string; readonly secret?: boolean };
 type GivenEnv = Readonly<Record<string, GivenValue>>;
 
@@ -23,7 +24,7 @@ const tagBytes = 16;
 export class EnvCipher {
   constructor(private readonly keys: KeyRing) {}
 
-  /** @throws SecretUnreadable for the first value that was tampered with or whose key is missing */
+  /** Decrypts an environment. @throws SecretUnreadable for the first value that was changed or whose key is missing */
   open(toolId: string, env: StoredEnv): PlainEnv {
     return mapValues(env, (stored, name) => this.openOne(toolId, name, stored));
   }
@@ -51,7 +52,8 @@ export class EnvCipher {
   }
 
   /**
-   * @param before values that are unchanged keep its ciphertext, so that equal configurations compare equal
+   * Encrypts the secrets of an environment.
+   * @param before the stored environment; unchanged values keep their ciphertext, so that equal configurations compare equal
    * @throws KeyFileError if there is no key and none can be stored
    */
   seal(toolId: string, env: GivenEnv, before: StoredEnv = {}): StoredEnv {
@@ -59,15 +61,15 @@ export class EnvCipher {
       const value = valueOf(given);
       if (!isSecret(name, given)) return { alg: 'none', value };
       const stored = Object.hasOwn(before, name) ? before[name] : undefined;
-      const same = stored && isSealed(stored) && this.tryOpen(toolId, name, stored) === value;
-      return same ? stored : this.sealOne(toolId, name, value);
+      const isSame = stored && isSealed(stored) && this.tryOpen(toolId, name, stored) === value;
+      return isSame ? stored : this.sealOne(toolId, name, value);
     });
   }
 
   private sealOne(toolId: string, name: string, value: string, identity = newIdentity()): SealedValue {
     const { id: key, bytes } = this.keys.primary();
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', bytes, nonce).setAAD(associated(toolId, name));
+    const cipher = createCipheriv('aes-256-gcm', bytes, nonce).setAAD(associatedData(toolId, name));
     const data = Buffer.concat([cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);
     return {
       alg: 'A256GCM',
@@ -90,7 +92,7 @@ export class EnvCipher {
       const data = Buffer.from(stored.data, 'base64');
       const nonce = Buffer.from(stored.nonce, 'base64');
       const decipher = createDecipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: tagBytes })
-        .setAAD(associated(toolId, name))
+        .setAAD(associatedData(toolId, name))
         .setAuthTag(data.subarray(-tagBytes));
       return Buffer.concat([decipher.update(data.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
     } catch {
@@ -109,7 +111,7 @@ export class EnvCipher {
 
 const newIdentity = (): string => randomBytes(8).toString('hex');
 
-const associated = (toolId: string, name: string): Buffer =>
+const associatedData = (toolId: string, name: string): Buffer =>
   Buffer.from(JSON.stringify(['toolkeeper env 1', toolId, name]));
 
 function mapValues<A, B>(
@@ -122,7 +124,7 @@ function mapValues<A, B>(
 /** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
 export interface SealedValue {
   readonly alg: 'A256GCM';
-  /** Compares values without revealing them. Kept when the value is re-encrypted, so that equal configurations compare equal. */
+  /** Identity of the value, for comparisons without decryption. It is kept if the value is re-encrypted. */
   readonly id: string;
   /** Id of the encryption key. */
   readonly key: string;
@@ -143,7 +145,7 @@ export type StoredEnv = Readonly<Record<string, StoredValue>>;
 const isSealed = (stored: StoredValue): stored is SealedValue => stored.alg !== 'none';
 const valueOf = (given: GivenValue): string => (typeof given === 'string' ? given : given.value);
 
-/** Values that are no secrets: without them, errors and logs would lose ordinary words. */
+/** Values that are not secrets. Redacting them would remove ordinary words from errors and logs. */
 const ordinary = new Set(
   (
     'true false null none yes no on off enabled disabled auto default dev develop development test testing stage staging ' +
@@ -160,11 +162,11 @@ function isSecret(name: string, given: GivenValue): boolean {
   return !isOrdinary || namesSecret.test(name);
 }
 
-/** The values of an environment that must not be shown. @param opened the same environment */
+/** The secret values of an environment. @param opened the same environment, decrypted */
 export const secretsOf = (env: StoredEnv, opened: PlainEnv): PlainEnv =>
   Object.fromEntries(Object.entries(opened).filter(([name]) => isSealed(env[name] as StoredValue)));
 
-/** Tells environments apart without their secrets. */
+/** Text that differs between different environments, without their secrets. */
 export const envIdentity = (env: StoredEnv): Record<string, string> =>
   mapValues(env, (stored) => (isSealed(stored) ? stored.id : `=${stored.value}`));
 
@@ -195,7 +197,7 @@ export function sealedEnv(
   for (const [name, value] of Object.entries(env)) {
     if (valueOf(value) === hiddenValue) throw notTheValue(name);
   }
-  return keyed(() => cipher.seal(toolId, env, before));
+  return withKeyProblem(() => cipher.seal(toolId, env, before));
 }
 
 /**
@@ -209,22 +211,23 @@ export function changedEnv(
   stored: StoredEnv,
   changes: EnvChanges,
 ): StoredEnv {
-  const set: [name: string, value: GivenValue][] = [];
-  const gone = new Set<string>();
+  const values: [name: string, value: GivenValue][] = [];
+  const removed = new Set<string>();
   for (const [name, value] of Object.entries(changes)) {
-    if (value === null) gone.add(name);
-    else if (valueOf(value) !== hiddenValue) set.push([name, value]);
+    if (value === null) removed.add(name);
+    else if (valueOf(value) !== hiddenValue) values.push([name, value]);
     else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
   }
-  const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
-  const sealed = keyed(() => cipher.seal(toolId, Object.fromEntries(set), stored));
-  return { ...Object.fromEntries(kept), ...sealed };
+  const remaining = Object.entries(stored).filter(([name]) => !removed.has(name));
+  const sealed = withKeyProblem(() => cipher.seal(toolId, Object.fromEntries(values), stored));
+  return { ...Object.fromEntries(remaining), ...sealed };
 }
 
 const notTheValue = (name: string) =>
   wrong(`/env/${name}`, `must be the value itself: ${hiddenValue} only stands for one that is set`);
 
-function keyed<T>(seal: () => T): T {
+/** @throws Problem `invalid_request` if there is no key to encrypt with */
+function withKeyProblem<T>(seal: () => T): T {
   try {
     return seal();
   } catch (error) {

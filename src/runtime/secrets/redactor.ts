@@ -4,16 +4,16 @@ import { maxNoticeChars } from '../process-pool/own-dialect.js';
 import type { PoolEvent } from '../process-pool/pool.types.js';
 import type { PlainEnv } from './env-cipher.js';
 
-/** Shorter values stand in half of all texts by chance: they are hidden in headers and in the queries of URLs alone. */
-const shortest = 4;
+/** Min length of values that are redacted anywhere. Shorter ones occur by chance, and are redacted in headers and URLs only. */
+const minLength = 4;
 const inHeaderOrQuery =
   '[?&][^=&#\\s]{1,64}=|\\b[Bb](?:earer|asic) |(?:[Aa]uth|[Cc]ookie|[Tt]oken|[Ss]ecret|[Kk]ey|KEY|TOKEN|SECRET)[\\w-]{0,32}["\']?[:=] ?["\']?';
-/** A line of a value that spans lines, such as a PEM key, shows up by itself; lines like `}` are no secret. */
-const shortestLine = 8;
-/** A longer value is looked for in pieces: what a regular expression may hold has an end. */
+/** Min length of a line of a multi-line value, such as a PEM key, that is redacted by itself. */
+const minLineLength = 8;
+/** Max length of a piece in the regular expression, whose size is limited. Longer values are searched for in pieces. */
 const maxPieceLength = 4_096;
 
-/** Takes the values of a tool's environment out of texts. For failures and log lines, not for the hot path. */
+/** Redacts the values of a tool's environment in texts. For failures and log lines, not for the hot path. */
 export class Redactor {
   private readonly marks: ReadonlyMap<string, string>;
   private readonly pattern: RegExp | undefined;
@@ -22,18 +22,18 @@ export class Redactor {
     const forms = Object.entries(env).flatMap(([name, value]) =>
       formsOf(value).map((form) => [form, `[secret ${name}]`] as const),
     );
-    // The longest first: a value may hold another one.
+    // Longest first, because a value may contain another one.
     this.marks = new Map(forms.sort(([a], [b]) => b.length - a.length));
     const pattern = [...this.marks.keys()]
       .map((form) => {
         const literal = form.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
-        return form.length < shortest ? `${literal}(?<=(?:${inHeaderOrQuery})${literal})(?!\\w)` : literal;
+        return form.length < minLength ? `${literal}(?<=(?:${inHeaderOrQuery})${literal})(?!\\w)` : literal;
       })
       .join('|');
     this.pattern = pattern === '' ? undefined : new RegExp(pattern, 'g');
   }
 
-  /** @param cut where the text was cut off, so that a part of a value may stand there */
+  /** Redacts a text. @param cut the ends at which the text was cut off, which may split a value */
   clean(text: string, cut: { readonly start?: boolean; readonly end?: boolean } = {}): string {
     if (!this.pattern) return text;
     let clean = text.replace(this.pattern, (form) => this.marks.get(form) as string);
@@ -42,9 +42,8 @@ export class Redactor {
   }
 
   /**
-   * The same for every text in a JSON value, the names of members included.
-   * @param names false: of an object whose members the protocol names, or callers do (a schema): a value that happens to
-   * be such a name must not break it
+   * Redacts all texts in a JSON value.
+   * @param names false keeps member names, for objects of the protocol and for schemas, which redacted names would break
    */
   cleanJson(value: unknown, { names = true } = {}): unknown {
     if (!this.pattern) return value;
@@ -61,7 +60,7 @@ export class Redactor {
 
   private withoutTailOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
-      for (let length = Math.min(form.length - 1, text.length); length >= shortest; length--) {
+      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
         if (text.startsWith(form.slice(-length))) return `${mark}${text.slice(length)}`;
       }
     }
@@ -70,7 +69,7 @@ export class Redactor {
 
   private withoutHeadOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
-      for (let length = Math.min(form.length - 1, text.length); length >= shortest; length--) {
+      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
         if (text.endsWith(form.slice(0, length))) return `${text.slice(0, -length)}${mark}`;
       }
     }
@@ -91,7 +90,7 @@ export function cleanNotice<N extends ToolNotice>(notice: N, redactor: Redactor)
   };
 }
 
-/** The value itself, as it stands inside JSON and URLs, and its lines; in pieces where they are long. */
+/** A value in all forms in which it may occur: itself, in JSON, in URLs, and its lines; long ones in pieces. */
 function formsOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   const forms = [
@@ -99,12 +98,12 @@ function formsOf(value: string): string[] {
     value.trim(),
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value),
-    ...(lines.length > 1 ? lines.filter((line) => line.length >= shortestLine) : []),
+    ...(lines.length > 1 ? lines.filter((line) => line.length >= minLineLength) : []),
   ];
   return [...new Set(forms.flatMap(piecesOf))].filter((form) => form !== '');
 }
 
-/** The last one takes what is left over: a short piece would stand in other texts by chance. */
+/** Splits a long form. The last piece includes the rest, because a short piece would occur in other texts by chance. */
 function piecesOf(form: string): string[] {
   const count = Math.max(1, Math.floor(form.length / maxPieceLength));
   const cuts = Array.from({ length: count }, (_, n) => n * maxPieceLength);

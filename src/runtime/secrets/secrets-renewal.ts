@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { KeyFileError } from '../../base/config/key-file.js';
 import { type StoredEnv, EnvCipher, SecretUnreadable } from './env-cipher.js';
 
-/** Tables with a column `env` of encrypted values, and their key columns. */
+/** Tables with a column `env` of encrypted values, and SQL for their row id and for the id that the encryption binds. */
 const sealed = [
   { table: 'custom_tools', id: 'id::text', toolId: 'id' },
   { table: 'custom_tool_revisions', id: `(tool_id || '/' || revision)`, toolId: 'tool_id' },
@@ -15,10 +15,10 @@ const sealed = [
   },
 ];
 
-/** 'secrets' in ASCII: no other work of ours takes this advisory lock. */
+/** The advisory lock of a renewal: "secrets" in ASCII. */
 const lockKey = 0x00736563_72657473n;
 
-/** Encrypts every stored value with the primary key, so that older keys can go. */
+/** Encrypts every stored value with the primary key, so that older keys can be removed. */
 @Injectable()
 export class SecretsRenewal {
   private readonly logger = new Logger(SecretsRenewal.name);
@@ -28,7 +28,7 @@ export class SecretsRenewal {
     private readonly box: EnvCipher,
   ) {}
 
-  /** One replica does it; the others find the lock taken and leave it to that one. */
+  /** Renews all rows, unless another replica holds the lock and does it. */
   run(): Promise<void> {
     return this.dataSource.transaction(async (sql) => {
       const [lock] = await sql.query<{ taken: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS taken', [
@@ -43,7 +43,7 @@ export class SecretsRenewal {
         for (const row of rows) {
           const env = this.renew(row.tool, row.env, `${table} ${row.id}`);
           if (env === row.env) continue;
-          // A row that changed meanwhile has come under the new key already.
+          // A row that changed meanwhile is encrypted with the new key already.
           const values = [JSON.stringify(env), row.id, JSON.stringify(row.env)];
           await sql.query(`UPDATE ${table} SET env = $1 WHERE ${id} = $2 AND env = $3`, values);
           renewed++;
@@ -53,7 +53,7 @@ export class SecretsRenewal {
     });
   }
 
-  /** @returns the values as they were if they cannot be opened, which is logged */
+  /** The values under the primary key. Logs an error and returns them unchanged if they cannot be decrypted. */
   private renew(toolId: string, env: StoredEnv, row: string): StoredEnv {
     try {
       return this.box.renew(toolId, env);

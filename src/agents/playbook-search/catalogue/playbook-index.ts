@@ -18,24 +18,24 @@ import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
 import { explainSearch } from './search-explanation.js';
 
-/** One search of one state of the catalogue. */
-interface Found {
+/** The result of one search. */
+interface SearchResult {
   readonly answer: PlaybookAnswer;
-  /** See `Ranked.degraded`: the same search may find more in a moment. */
+  /** See `Ranked.degraded`: the same search may find more soon. */
   readonly degraded: string | undefined;
-  /** All that the ranker gave. */
+  /** All playbooks that the ranker returned. */
   readonly ranked: readonly RankedPlaybook[];
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
 }
 
-/** The built-in catalogue, searchable in memory. It is read again after a change, by the first search that needs it. */
+/** The built-in catalogue, searchable in memory. After a change the next search reads it again. */
 @Injectable()
 export class PlaybookIndex implements PlaybookSource {
   readonly kind = 'catalogue';
   readonly maxMs = 2_000;
   private loading: Promise<PlaybookSnapshot> | undefined;
   private changes = 0;
-  /** The last reading: the database's revision, and the number of known changes when it began. */
+  /** The database's revision at the last reading, and the number of known changes before it. */
   private loaded = { revision: '', changes: -1 };
 
   constructor(
@@ -44,20 +44,20 @@ export class PlaybookIndex implements PlaybookSource {
     private readonly tracer: Tracer,
   ) {}
 
-  /** Another one whenever an equal search may find something else. Costs nothing to read. */
+  /** Changes whenever an equal search may have another result. Cheap to read. */
   get revision(): string {
     return `${this.changes}.${this.ranker.revision ?? ''}`;
   }
 
-  /** The catalogue has changed: a search that begins after this sees the change. */
+  /** Notes a change of the catalogue, which all later searches see. */
   invalidate(): void {
     this.changes += 1;
     this.loading = undefined;
   }
 
   /**
-   * Compares with the catalogue's revision in the database, and reads it again where they differ: after changes that
-   * other replicas made. @throws the database's error
+   * Reads the catalogue again if its revision in the database differs, after changes by other replicas.
+   * @throws the database's error
    */
   async follow(revision: string): Promise<void> {
     const isCurrent = this.loading !== undefined && this.loaded.changes === this.changes;
@@ -67,12 +67,12 @@ export class PlaybookIndex implements PlaybookSource {
 
   async search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks> {
     const { answer, degraded } = await abortable(this.find(search, signal), signal);
-    // The endpoint may be back with the next call.
+    // Degraded answers are not cached, because the endpoint may be back with the next call.
     return degraded === undefined ? { answer } : { answer, ttlMs: 0 };
   }
 
-  /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
-  async find(search: PlaybookSearch, signal?: AbortSignal, explain = false): Promise<Found> {
+  /** Searches the catalogue. @throws the database's error if it must be read but cannot; the signal's reason */
+  async find(search: PlaybookSearch, signal?: AbortSignal, explain = false): Promise<SearchResult> {
     const snapshot = await this.snapshot();
     const { query, similarityThreshold: threshold, limit } = search;
     const candidates = snapshot.candidates(normalisedLabels(search.labels));
@@ -85,19 +85,22 @@ export class PlaybookIndex implements PlaybookSource {
     return { answer: answerOf(playbooks, ranked, search), degraded, ranked, playbooks };
   }
 
-  /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
+  /** Searches, and explains for each playbook why it is in the answer or not. For authors: reads the database. */
   async explain(search: PlaybookSearch) {
     const { revision } = this;
-    const [found, hidden] = await Promise.all([this.find(search, undefined, true), this.repository.hidden()]);
-    const { answer, degraded, ranked } = found;
-    const playbooks = found.playbooks.values();
+    const [result, hidden] = await Promise.all([
+      this.find(search, undefined, true),
+      this.repository.hidden(),
+    ]);
+    const { answer, degraded, ranked } = result;
+    const playbooks = result.playbooks.values();
     const asked = normalisedLabels(search.labels);
     const { similarityThreshold, limit } = search;
     const explained = explainSearch({ playbooks, hidden, asked, ranked, similarityThreshold, limit });
     return { answer, explained, degraded, revision };
   }
 
-  /** Searches that come together share one reading; a failed one is tried again by the next search. */
+  /** The catalogue in memory. Concurrent searches share one reading; after a failure the next search reads again. */
   private snapshot(): Promise<PlaybookSnapshot> {
     if (this.loading) return this.loading;
     const loading = this.load();
@@ -112,19 +115,19 @@ export class PlaybookIndex implements PlaybookSource {
     const before = this.changes;
     const { revision, playbooks } = await this.repository.searchable();
     const snapshot = new PlaybookSnapshot(playbooks, await this.ranker.prepare(playbooks));
-    // A reading that a change has overtaken says nothing of the one that came after it.
+    // A reading that began before the latest change may lack it.
     if (before === this.changes) this.loaded = { revision, changes: before };
     return snapshot;
   }
 }
 
-/** Ids remembered over all situations (sets of labels), some 40 MB: agents of one cluster share a few dozen. */
+/** Max cached ids over all sets of labels, about 40 MB. Agents of one cluster share a few dozen sets. */
 const maxRemembered = 1_000_000;
 
-/** One state of the catalogue, as search sees it: what is active and the latest of its id. */
+/** The catalogue at one revision: the active latest versions. */
 class PlaybookSnapshot {
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
-  private readonly everything: ReadonlySet<string>;
+  private readonly allIds: ReadonlySet<string>;
   private readonly situations = new LRUCache<string, ReadonlySet<string>>({
     maxSize: maxRemembered,
     sizeCalculation: ({ size }) => size + 1,
@@ -135,21 +138,21 @@ class PlaybookSnapshot {
     readonly ranking: PlaybookRanking,
   ) {
     this.playbooks = new Map(catalogue.map((playbook) => [playbook.playbook_id, playbook]));
-    this.everything = new Set(this.playbooks.keys());
+    this.allIds = new Set(this.playbooks.keys());
   }
 
-  /** @returns ids of what may be shown at all; the very same set for equal labels */
+  /** Ids of playbooks that match the labels. The same set object for equal labels. */
   candidates(asked: AskedLabels): ReadonlySet<string> {
-    if (asked.size === 0) return this.everything;
+    if (asked.size === 0) return this.allIds;
     const situation = JSON.stringify([...asked].sort(([a], [b]) => (a < b ? -1 : 1)));
     const known = this.situations.get(situation);
     if (known) return known;
-    const found = new Set<string>();
+    const ids = new Set<string>();
     for (const playbook of this.playbooks.values()) {
-      if (labelsMatch(playbook.labels, asked)) found.add(playbook.playbook_id);
+      if (labelsMatch(playbook.labels, asked)) ids.add(playbook.playbook_id);
     }
-    this.situations.set(situation, found);
-    return found;
+    this.situations.set(situation, ids);
+    return ids;
   }
 }
 
@@ -162,7 +165,7 @@ function answerOf(
   for (const { playbookId, confidence: exact } of ranked) {
     if (hits.length === limit) break;
     const playbook = playbooks.get(playbookId);
-    // The filter looks at what is shown: no answer holds a confidence below the one that was asked for.
+    // Compares the rounded confidence, so that no answer shows one below the threshold.
     const confidence = shownConfidence(exact);
     if (!playbook || confidence < similarityThreshold) continue;
     const { playbook_id, version, description } = playbook;
@@ -172,8 +175,8 @@ function answerOf(
 }
 
 /**
- * Lets search follow the catalogue: changes made here at once, and those of others when the database notifies of them.
- * The catalogue is read before the first search needs it.
+ * Keeps the index up to date: with local changes at once, with those of other replicas when the database notifies of
+ * them. Reads the catalogue at the start, before the first search.
  */
 @Injectable()
 export class CatalogueFollower implements OnApplicationBootstrap {

@@ -8,7 +8,7 @@ export interface SearchTrail {
   readonly playbooks: Iterable<SearchablePlaybook>;
   readonly hidden: readonly HiddenPlaybook[];
   readonly asked: AskedLabels;
-  /** All that the ranker scored, best first. */
+  /** All scored playbooks, best first. */
   readonly ranked: readonly RankedPlaybook[];
   readonly similarityThreshold: number;
   readonly limit: number;
@@ -23,7 +23,7 @@ const unranked = {
   matched_terms: [],
 } as const;
 
-/** @returns every playbook once: those that were ranked, best first, then the others by id */
+/** Explains each playbook once: ranked ones, best first, then the others by id. */
 export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
   const byId = new Map([...trail.playbooks].map((playbook) => [playbook.playbook_id, playbook]));
   const explained: ExplainedPlaybookView[] = [];
@@ -51,9 +51,9 @@ function rankedVerdict(
   { similarityThreshold, limit }: SearchTrail,
   shown: number,
 ): Verdict {
-  const reads = shownConfidence(confidence);
-  if (reads < similarityThreshold)
-    return removed('threshold', `Its confidence ${reads} is below min_confidence ${similarityThreshold}`);
+  const rounded = shownConfidence(confidence);
+  if (rounded < similarityThreshold)
+    return removed('threshold', `Its confidence ${rounded} is below min_confidence ${similarityThreshold}`);
   if (shown >= limit) return removed('limit', `max_results ${limit} was reached by better ones`);
   return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
 }
@@ -79,16 +79,16 @@ const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' |
   version,
 });
 
-/** Both scores equal the confidence: words and meaning are calibrated before they are blended. */
+/** `blended` and `calibrated` equal the confidence, because words and meaning are calibrated before blending. */
 const scores = ({ confidence, explanation }: RankedPlaybook) => ({
   confidence: shownConfidence(confidence),
-  lexical: rounded(explanation?.lexical),
-  cosine: rounded(explanation?.cosine),
-  blended: rounded(confidence),
-  calibrated: rounded(confidence),
+  lexical: roundScore(explanation?.lexical),
+  cosine: roundScore(explanation?.cosine),
+  blended: roundScore(confidence),
+  calibrated: roundScore(confidence),
   matched_terms: explanation?.matchedTerms ?? [],
 });
 
-/** Four decimals distinguish playbooks with similar scores. */
-const rounded = (score: number | null | undefined): number | null =>
+/** Four decimals, to distinguish playbooks with similar scores. */
+const roundScore = (score: number | null | undefined): number | null =>
   score === null || score === undefined ? null : Math.round(score * 10_000) / 10_000;

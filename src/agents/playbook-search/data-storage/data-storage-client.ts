@@ -30,10 +30,12 @@ export interface DataStorageObserver {
   circuitChanged(change: CircuitChange): void;
 }
 
+/** Settings of the service: address, timeouts, retries, cache and circuit. */
 export type DataStorageSettings = Omit<NonNullable<AppConfig['dataStorage']>, 'circuit'> & {
   readonly circuit: CircuitSettings;
 };
 
+/** A request for earlier incidents of an alert. */
 export interface ContextRequest {
   readonly alertFingerprint: string;
   /** 0 to 1. */
@@ -44,7 +46,7 @@ export interface ContextRequest {
 
 interface UpstreamAnswer<T> {
   readonly answer: T;
-  /** How long the tool's result may be cached; 0: not at all; absent: as configured for the tool. */
+  /** Time that the tool's result may be cached; 0: not at all; absent: as configured for the tool. */
   readonly ttlMs?: number;
   /** Whether the service failed and this is its earlier answer. */
   readonly stale: boolean;
@@ -75,7 +77,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     );
     this.calls = new UpstreamCalls(
       settings,
-      (request, limitMs) => this.try(request, limitMs),
+      (request, limitMs) => this.attempt(request, limitMs),
       this.circuit,
       (report) => observer.tried(report),
     );
@@ -95,10 +97,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.circuit.current().kind;
   }
 
-  /**
-   * @param signal aborts when the caller no longer waits
-   * @throws UpstreamFailure, or the signal's reason
-   */
+  /** Searches playbooks. @param signal aborts if the caller leaves @throws UpstreamFailure, or the signal's reason */
   searchPlaybooks(search: PlaybookSearch, signal: AbortSignal): Promise<UpstreamAnswer<PlaybookAnswer>> {
     const path = `/api/v1/playbooks/search?${searchParameters(search).toString()}`;
     return this.answer({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
@@ -148,7 +147,7 @@ export class DataStorageClient implements OnApplicationShutdown {
   }
 
   /** Sends one attempt in its own span, with a traceparent header so that the service's spans become its children. */
-  private try(request: HttpRequest, limitMs: number): Promise<unknown> {
+  private attempt(request: HttpRequest, limitMs: number): Promise<unknown> {
     const { hostname, port, protocol, pathname } = this.base;
     const attributes = {
       'http.request.method': request.method,
@@ -157,7 +156,7 @@ export class DataStorageClient implements OnApplicationShutdown {
       'server.address': hostname,
       'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
     };
-    const path = pathname.replace(/\/+$/, '') + request.path;
+    const path = `${pathname.replace(/\/+$/, '')}${request.path}`;
     const send = (): Promise<unknown> =>
       this.http.ask({ ...request, path, headers: this.headers() }, limitMs);
     return this.tracer.span('data_storage.try', attributes, send, { kind: 'client' });
@@ -218,10 +217,7 @@ export function playbookAnswer(
   return { playbooks: hits, total_results: hits.length };
 }
 
-/**
- * Parses the answer to a context request. Absent members are empty.
- * @throws UpstreamFailure `invalid_answer`
- */
+/** Parses the answer to a context request. Absent members are empty. @throws UpstreamFailure `invalid_answer` */
 export function historicalContext(body: unknown): HistoricalContext {
   const { similar_incidents = [], patterns = {}, success_rates = {} } = fieldsOf(body, 'the answer');
   if (!Array.isArray(similar_incidents)) throw invalid('similar_incidents is no array');

@@ -16,7 +16,7 @@ const answers = 'toolkeeper_data_storage_answers_total';
 const durations = 'toolkeeper_data_storage_try_duration_seconds';
 const circuitState = 'toolkeeper_data_storage_circuit_state';
 
-/** Counts the answers of the service, and logs when it is left alone and when it is back. */
+/** Counts the answers of the service, and logs changes of its circuit. */
 @Injectable()
 class DataStorageReport implements DataStorageObserver {
   private readonly logger = new Logger('DataStorage');
@@ -47,14 +47,14 @@ class DataStorageReport implements DataStorageObserver {
 
   answered(origin: AnswerOrigin): void {
     this.answers.inc({ origin });
-    if (origin === 'stale') this.playbookCalls.usage.hit();
+    if (origin === 'stale') this.playbookCalls.usage.addHit();
   }
 
   circuitChanged({ from, to, reason }: CircuitChange): void {
     const entry = { event: 'data_storage_circuit', from, to, reason };
     if (to === 'open')
-      this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
-    else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
+      this.logger.warn(entry, 'the Data Storage service fails: no requests are sent for a while');
+    else this.logger.log(entry, 'the circuit of the Data Storage service has changed');
   }
 }
 

@@ -5,7 +5,7 @@ export const withoutVectors = 'toolkeeper_playbook_searches_degraded_total';
 export const vectors = 'toolkeeper_playbook_vectors';
 export const up = 'toolkeeper_playbook_embeddings_up';
 
-/** Metrics of the playbooks' vectors. */
+/** Metrics of the embeddings of playbooks. */
 export const embeddingMetrics = [
   histogram(
     durations,

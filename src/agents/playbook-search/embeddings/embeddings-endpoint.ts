@@ -16,7 +16,7 @@ import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 export type EmbeddingKind = 'query' | 'document';
 
 interface EndpointRetries extends RetrySettings {
-  /** One request and its answer. */
+  /** Timeout of one request. */
   readonly timeoutMs: number;
 }
 
@@ -26,13 +26,13 @@ const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
 };
 
 /** Maximum texts per request, the default limit of text-embeddings-inference. */
-const batch = 32;
+const maxTexts = 32;
 const maxAnswerBytes = 33_554_432;
 const never = new AbortController().signal;
 
 /** A client of OpenAI-compatible `/embeddings`, which returns vectors whose cosine measures similarity of meaning. */
 export class EmbeddingsEndpoint {
-  /** Endpoint and model in one word, without credentials: vectors are stored under it and never compared across ids. */
+  /** Endpoint and model in one word, without credentials. Only vectors with the same id are comparable. */
   readonly id: string;
   private readonly url: URL;
   private readonly http: HttpClient;
@@ -48,7 +48,7 @@ export class EmbeddingsEndpoint {
     this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
     const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
     this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
-    // Each kind has its own retries; what is learned about the endpoint counts for both.
+    // Each kind has its own retries, but both share the breaker of the endpoint.
     const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
       new UpstreamCalls(
         times[kind],
@@ -59,7 +59,7 @@ export class EmbeddingsEndpoint {
   }
 
   /**
-   * @param texts none of them blank
+   * Embeds texts, none of which may be blank.
    * @returns one vector of length 1 for each text, in their order
    * @throws UpstreamFailure if the endpoint gives none; the signal's reason when it aborts
    */
@@ -70,14 +70,14 @@ export class EmbeddingsEndpoint {
   ): Promise<readonly Float32Array[]> {
     signal.throwIfAborted();
     const vectors: Float32Array[] = [];
-    for (let at = 0; at < texts.length; at += batch) {
-      const question = this.question(texts.slice(at, at + batch));
+    for (let at = 0; at < texts.length; at += maxTexts) {
+      const question = this.question(texts.slice(at, at + maxTexts));
       vectors.push(...(await abortable(this.calls[kind].ask(question, signal), signal)));
     }
     return vectors;
   }
 
-  /** Ends what is under way. */
+  /** Ends the requests in progress. */
   close(): Promise<void> {
     return this.http.close();
   }
@@ -85,7 +85,7 @@ export class EmbeddingsEndpoint {
   private question(texts: readonly string[]): Question<Float32Array[]> {
     return {
       method: 'POST',
-      path: this.url.pathname + this.url.search,
+      path: `${this.url.pathname}${this.url.search}`,
       headers: keyHeader(this.address),
       body: JSON.stringify({ model: this.address.model, input: texts }),
       read: (answer) => vectorsIn(answer, texts.length),
@@ -93,7 +93,7 @@ export class EmbeddingsEndpoint {
   }
 }
 
-/** @throws UpstreamFailure unless the answer is a list of `count` vectors of one length, numbers all of them */
+/** The vectors of an answer. @throws UpstreamFailure unless there are `count`, of numbers and equal length */
 function vectorsIn(answer: unknown, count: number): Float32Array[] {
   const data = dataIn(answer);
   if (data.length !== count) throw wrong(`holds ${data.length} vectors for ${count} texts`);
@@ -120,7 +120,7 @@ function dataIn(answer: unknown): readonly Datum[] {
   return data;
 }
 
-/** The vector of length 1; a vector of zeros stays one: its cosine with anything is 0. */
+/** A vector scaled to length 1. A vector of zeros stays unchanged: its cosine with anything is 0. */
 function vectorOf(embedding: unknown): Float32Array {
   const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
   if (!isVector) throw wrong('holds a vector that is no list of numbers');

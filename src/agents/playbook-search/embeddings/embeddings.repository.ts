@@ -16,7 +16,7 @@ interface Row extends Omit<VectorEntry, 'vector'> {
 /** Rows per query: 3 MB with vectors of 768 dimensions. */
 const pageSize = 1_000;
 
-/** The table `playbook_embeddings`, so that a start does not embed again. */
+/** Stores embeddings in the table `playbook_embeddings`, so that a restart does not compute them again. */
 @Injectable()
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}

@@ -31,12 +31,12 @@ const gatherMs = 250;
 /** Pause before failed embeddings are retried. */
 const retryMs = 5_000;
 /** Playbooks per request to the endpoint. */
-const slice = 8;
+const playbooksPerRequest = 8;
 /** Range of meaningful cosines. @param cut cosine from which a playbook is relevant */
 export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook of the catalogue, with the texts to embed. */
-interface Wanted {
+interface EmbeddingJob {
   readonly playbook_id: string;
   readonly version: string;
   readonly passages: readonly string[];
@@ -44,11 +44,13 @@ interface Wanted {
   readonly hash: string;
 }
 
+/** The state that health and metrics report. */
 interface EmbeddingsState {
   /** `lexical` if no endpoint is configured, so that search uses words only. */
   readonly provider: string;
   /** Playbooks with a vector. */
   readonly vectors: number;
+  /** Why vectors are missing, in one word; undefined if all is well. */
   readonly degraded: string | undefined;
 }
 
@@ -98,7 +100,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     });
   }
 
-  /** A text that changes whenever an equal query may get other scores. */
+  /** Changes whenever an equal query may get other scores. */
   get revision(): string {
     return `${this.changes}`;
   }
@@ -132,7 +134,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     };
   }
 
-  /** The reason why a playbook lacks its vector. */
+  /** Why a playbook has no vector; undefined if all have one. */
   private behind(): string | undefined {
     return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
   }
@@ -159,9 +161,9 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   ): Promise<SemanticScores> {
     const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
     return this.tracer.span('playbooks.embed', attributes, async (span) => {
-      const found = await this.find(query, candidates, signal, top);
-      if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
-      return found;
+      const scores = await this.find(query, candidates, signal, top);
+      if (scores.degraded) span.set({ 'toolkeeper.playbooks.degraded': scores.degraded });
+      return scores;
     });
   }
 
@@ -195,49 +197,49 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 
-  /** Embeds the playbooks without a vector. Vectors made before a failure stay; the next run continues there. */
+  /** Embeds the playbooks without a vector. After a failure the next run continues with the remaining ones. */
   private async sync(): Promise<void> {
     const { catalogue, endpoint } = this;
     if (!endpoint || !catalogue || catalogue === this.embedded) return;
-    const lacking = await this.load(catalogue, endpoint);
-    for (let at = 0; at < lacking.length; at += slice)
-      await this.embedAll(lacking.slice(at, at + slice), endpoint);
+    const missing = await this.load(catalogue, endpoint);
+    for (let at = 0; at < missing.length; at += playbooksPerRequest)
+      await this.embedAll(missing.slice(at, at + playbooksPerRequest), endpoint);
     this.embedded = catalogue;
     this.note('document');
   }
 
-  /** Loads the stored vectors of these playbooks and drops those of others. @returns the playbooks still without a vector */
+  /** Loads the stored vectors of these playbooks and drops others. @returns the playbooks still without a vector */
   private async load(
     catalogue: readonly EmbeddablePlaybook[],
     { id }: EmbeddingsEndpoint,
-  ): Promise<readonly Wanted[]> {
-    const wanted = new Map<string, Wanted>();
-    await yieldingForEach(catalogue, (playbook) => wanted.set(playbook.playbook_id, wantedOf(playbook)));
-    const isText = ({ playbook_id, hash }: Pick<Wanted, 'playbook_id' | 'hash'>): boolean =>
-      wanted.get(playbook_id)?.hash === hash;
-    this.store.retain(({ playbook_id, version }) => wanted.get(playbook_id)?.version === version);
+  ): Promise<readonly EmbeddingJob[]> {
+    const jobs = new Map<string, EmbeddingJob>();
+    await yieldingForEach(catalogue, (playbook) => jobs.set(playbook.playbook_id, jobOf(playbook)));
+    const isCurrent = ({ playbook_id, hash }: Pick<EmbeddingJob, 'playbook_id' | 'hash'>): boolean =>
+      jobs.get(playbook_id)?.hash === hash;
+    this.store.retain(({ playbook_id, version }) => jobs.get(playbook_id)?.version === version);
     for (const [playbook_id, hash] of this.rejected)
-      if (!isText({ playbook_id, hash })) this.rejected.delete(playbook_id);
-    const isLacking = (each: Wanted): boolean =>
-      !this.store.has(each) && !this.rejected.has(each.playbook_id);
-    const lacking = [...wanted.values()].filter(isLacking);
-    for await (const page of this.repository.vectors(id, lacking)) this.store.put(page.filter(isText));
+      if (!isCurrent({ playbook_id, hash })) this.rejected.delete(playbook_id);
+    const isMissing = (job: EmbeddingJob): boolean =>
+      !this.store.has(job) && !this.rejected.has(job.playbook_id);
+    const missing = [...jobs.values()].filter(isMissing);
+    for await (const page of this.repository.vectors(id, missing)) this.store.put(page.filter(isCurrent));
     this.changes++;
-    return lacking.filter(isLacking);
+    return missing.filter(isMissing);
   }
 
-  /** Embeds playbooks. One whose text the endpoint rejects stays without a vector; the others go on. */
-  private async embedAll(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
+  /** Embeds playbooks. A playbook whose text the endpoint rejects gets no vector; the others do. */
+  private async embedAll(jobs: readonly EmbeddingJob[], endpoint: EmbeddingsEndpoint): Promise<void> {
     try {
-      await this.embed(wanted, endpoint);
+      await this.embed(jobs, endpoint);
     } catch (error) {
-      const [first] = wanted;
+      const [first] = jobs;
       if (!first || troubleOf(error) !== 'rejected') throw error;
-      if (wanted.length > 1) {
-        for (const each of wanted) await this.embedAll([each], endpoint);
+      if (jobs.length > 1) {
+        for (const job of jobs) await this.embedAll([job], endpoint);
         return;
       }
-      // Throws if the endpoint rejects any text: then the playbook is not the cause.
+      // Throws if the endpoint rejects this text, too: then the playbook is not the cause.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
       this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(
@@ -246,17 +248,17 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     }
   }
 
-  private async embed(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
-    const texts = wanted.flatMap(({ passages }) => passages);
+  private async embed(jobs: readonly EmbeddingJob[], endpoint: EmbeddingsEndpoint): Promise<void> {
+    const texts = jobs.flatMap(({ passages }) => passages);
     const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
     let next = 0;
-    const made = wanted.map(({ passages, ...identity }) => {
+    const rows = jobs.map(({ passages, ...identity }) => {
       const own = vectors.slice(next, next + passages.length);
       next += passages.length;
       return { ...identity, vector: middleOf(own) };
     });
-    await this.repository.store(endpoint.id, made);
-    this.store.put(made);
+    await this.repository.store(endpoint.id, rows);
+    this.store.put(rows);
     this.changes++;
   }
 
@@ -273,7 +275,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   }
 }
 
-function wantedOf(playbook: EmbeddablePlaybook): Wanted {
+function jobOf(playbook: EmbeddablePlaybook): EmbeddingJob {
   const passages = passagesOf(playbook);
   const { playbook_id, version } = playbook;
   return { playbook_id, version, passages, hash: sha256(JSON.stringify(passages)) };

@@ -1,7 +1,7 @@
 import { yieldingForEach } from '../../../base/lexical-search/yielding-for-each.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
-/** The scale of a model's cosines: `floor` and less means no similarity (0), `cut` is the limit of relevance (0.70), and 1 is 1. */
+/** The scale of a model's cosines: up to `floor` the confidence is 0, at `cut` it is 0.70 (relevant), at 1 it is 1. */
 export interface EmbeddingCalibration {
   readonly floor: number;
   readonly cut: number;
@@ -53,9 +53,9 @@ export class VectorStore {
   }
 
   /**
-   * @param query vector of length 1, from the model of the vectors
-   * @param top max number, the nearest first, plus equal ones; default: all
-   * @returns the cosine of each candidate that has a vector of the query's dimensions
+   * The cosine of each candidate that has a vector of the query's dimensions.
+   * @param query vector of length 1, of the same model
+   * @param top max number of nearest candidates, plus equal ones; default: all
    */
   async scores(
     query: Float32Array,
@@ -70,11 +70,11 @@ export class VectorStore {
       ids.push(id);
       cosines.push(product(query, vector));
     });
-    const least = Float64Array.from(cosines).sort()[cosines.length - top] ?? -Infinity;
+    const lowest = Float64Array.from(cosines).sort()[cosines.length - top] ?? -Infinity;
     const scores = new Map<string, number>();
     for (const [place, id] of ids.entries()) {
       const cosine = cosines[place] ?? 0;
-      if (cosine >= least) scores.set(id, cosine);
+      if (cosine >= lowest) scores.set(id, cosine);
     }
     return scores;
   }
@@ -90,9 +90,9 @@ function product(a: Float32Array, b: Float32Array): number {
 const maxPassage = 1_000;
 
 /**
- * The texts that are embedded for a playbook: each signal and each alias, because a sentence about an incident is nearer to
- * a phrase about it than to a page about its remedy (decision 007). A playbook without such phrases uses its name, twice
- * because it names the incident, and its description.
+ * The texts that are embedded for a playbook: its signals and aliases, because a sentence about an incident is nearer to
+ * a phrase about it than to a page about its remedy (decision 007). Without these, its name, twice because it names the
+ * incident, and its description.
  */
 export function passagesOf({
   signals,

@@ -13,12 +13,12 @@ import { PlaybookEmbeddings } from '../embeddings/playbook-embeddings.js';
 import type { SemanticScores } from '../embeddings/vector-store.js';
 import { LexicalRanker } from './lexical.ranker.js';
 
-/** The nearness of playbooks to a query in meaning. */
+/** The part of PlaybookEmbeddings that ranking needs. */
 export type SemanticSearch = Pick<PlaybookEmbeddings, 'revision' | 'follow' | 'scores'>;
 
 /**
- * Ranks by words and by meaning: each finds what the other cannot, and both are calibrated, so that the more
- * convincing of the two is the confidence (decision 007). Where meaning is not to be had, words decide alone.
+ * Ranks by words and by meaning. Both scores are calibrated, so that the higher one is the confidence (decision 007).
+ * Without embeddings the words decide alone.
  */
 @Injectable()
 export class BlendedRanker implements PlaybookRanker {
@@ -38,8 +38,8 @@ export class BlendedRanker implements PlaybookRanker {
 }
 
 /**
- * Nearest vectors that are fetched beyond the limit; farther ones cannot enter the answer by their meaning.
- * Thousands of cosines, each with its key, would take longer to hand over than to reckon.
+ * Number of nearest vectors that are fetched beyond the limit. Passing on thousands of cosines would take longer than
+ * computing them, and farther ones cannot enter the answer.
  */
 const nearest = 100;
 
@@ -60,21 +60,21 @@ class BlendedRanking implements PlaybookRanking {
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const { query, signal, explain = false, limit } = request;
-    // The endpoint works while the words are looked up here.
+    // Concurrent: the endpoint works while the words are looked up.
     const [semantic, { playbooks: lexical }] = await Promise.all([
       this.meaning.scores(query, candidates, signal, explain ? undefined : nearest + limit),
       this.words.rank(request, candidates),
     ]);
     const { degraded } = semantic;
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
-    const playbooks = this.scored(request, lexical, semantic)
-      .sort(inOrder)
-      .map((each) => (explain ? explained(each) : ranked(each)));
+    const playbooks = this.score(request, lexical, semantic)
+      .sort(byConfidence)
+      .map((each) => (explain ? withExplanation(each) : plain(each)));
     return { playbooks, degraded };
   }
 
-  /** Playbooks with a confidence above 0 that reach the threshold, or all of these if they are explained. */
-  private scored(
+  /** Playbooks with a confidence above 0 that reach the threshold, or regardless of the threshold if explained. */
+  private score(
     { threshold, explain = false }: RankRequest,
     lexical: readonly RankedPlaybook[],
     { cosines, calibration }: SemanticScores,
@@ -85,7 +85,7 @@ class BlendedRanking implements PlaybookRanking {
       const cosine = cosines.get(playbookId);
       return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
     });
-    // Few of thousands of playbooks are near: the others cost one comparison.
+    // Most of thousands of playbooks are not near and cost one comparison.
     for (const [playbookId, cosine] of cosines) {
       const inMeaning = calibrated(cosine, calibration);
       if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
@@ -97,20 +97,22 @@ class BlendedRanking implements PlaybookRanking {
 
 const confidenceOf = ({ inWords, inMeaning }: Scored): number =>
   Math.max(inWords?.confidence ?? 0, inMeaning);
-const agreed = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
+const agreement = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
 
 /** Sorts by confidence, then by how much words and meaning agree, then by id. */
-function inOrder(a: Scored, b: Scored): number {
-  return confidenceOf(b) - confidenceOf(a) || agreed(b) - agreed(a) || (a.playbookId < b.playbookId ? -1 : 1);
+function byConfidence(a: Scored, b: Scored): number {
+  return (
+    confidenceOf(b) - confidenceOf(a) || agreement(b) - agreement(a) || (a.playbookId < b.playbookId ? -1 : 1)
+  );
 }
 
-const ranked = (scored: Scored): RankedPlaybook => ({
+const plain = (scored: Scored): RankedPlaybook => ({
   playbookId: scored.playbookId,
   confidence: confidenceOf(scored),
 });
 
-function explained(scored: Scored): RankedPlaybook {
+function withExplanation(scored: Scored): RankedPlaybook {
   const { inWords, cosine = null } = scored;
   const matchedTerms = inWords?.explanation?.matchedTerms ?? [];
-  return { ...ranked(scored), explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms } };
+  return { ...plain(scored), explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms } };
 }

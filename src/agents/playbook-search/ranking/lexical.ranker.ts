@@ -16,7 +16,7 @@ const wordsOfAsking = 'help issue issues problem problems show find fix happenin
   ' ',
 );
 
-/** Short forms of incidents, and kinds of a thing. */
+/** Words and the term that they count as: short forms, and special cases of the term. */
 const spellings = [
   ['lb', 'balancer'],
   ['ro', 'readonly'],
@@ -37,7 +37,7 @@ const spellings = [
   ['opensearch', 'elasticsearch'],
 ] as const;
 
-/** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
+/** The searched texts of a playbook. Labels only filter, and `when_not_to_use` would match the wrong incidents. */
 export const searchedOfPlaybooks: Searched<SearchablePlaybook> = {
   fields: [
     { boost: 2, text: ({ name }) => name },

@@ -9,13 +9,13 @@ import { normalisedLabels } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { PlaybookIndex } from '../catalogue/playbook-index.js';
 
-/** Playbooks that one explanation lists; `playbook_id` reaches every other one. */
+/** Max playbooks in an explanation; `playbook_id` selects others. */
 const maxExplained = 200;
 
 /** A search over REST. */
 interface AuthorsQuery extends PlaybookSearch {
   readonly explain: boolean;
-  /** Explains this one only. */
+  /** The only playbook to explain. */
   readonly explainOnly: string | undefined;
 }
 
@@ -24,15 +24,15 @@ const maxLabels = 32;
 const dtos = new DtoPipe();
 
 /**
- * The query string of a search. `label.<key>=value` names fields that no DTO can list, and the global pipe would
- * refuse them: they are taken out before the rest is validated.
+ * The query string of a search. The parameters `label.<key>=value` are read separately, because a DTO cannot list them
+ * and the global pipe would refuse them.
  */
 const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
   const { query } = context.switchToHttp().getRequest<FastifyRequest>();
   return parseSearchQuery(query as Record<string, unknown>);
 });
 
-/** @throws Problem `invalid_request` naming every wrong parameter's first problem */
+/** Reads the parameters of a search. @throws Problem `invalid_request` with the first problem of each wrong parameter */
 export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<AuthorsQuery> {
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
@@ -62,7 +62,7 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
   return labels;
 }
 
-/** The route of a search, beside those of the catalogue. */
+/** The route of a search, next to those of the catalogue. */
 @ApiRoutes('api/v1/playbooks', 'playbooks', 'tools:call')
 export class PlaybookSearchController {
   constructor(private readonly index: PlaybookIndex) {}
@@ -71,18 +71,17 @@ export class PlaybookSearchController {
   @ApiOperation({
     summary: 'Find playbooks for an incident',
     description:
-      'Labels filter before ranking: a playbook that carries another value of an asked key is never shown. With ' +
-      '`explain=true` the answer also says what kept each playbook out, or how its confidence came about.',
+      'Labels filter before ranking: a playbook with another value of a given key is never shown. With `explain=true` ' +
+      'the answer also explains why each playbook was left out, or its confidence.',
   })
   @ApiQuery({ type: SearchPlaybooksQuery })
   @ApiQuery({
     name: 'label',
     required: false,
-    description:
-      'What the situation demands, as `label.<key>=<value>`, for example `label.environment=production`',
+    description: 'Labels of the incident, as `label.<key>=<value>`, such as `label.environment=production`',
     style: 'form',
     explode: true,
-    // The example stands in the schema, for Swagger UI makes up names otherwise.
+    // The example is in the schema, because Swagger UI makes up names otherwise.
     schema: {
       type: 'object',
       additionalProperties: { type: 'string' },

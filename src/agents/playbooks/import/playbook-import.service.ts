@@ -19,37 +19,38 @@ import { retryAtStart } from '../../../base/database/transient-error.js';
 import type { PlaybookImportView } from '../playbook-views.dto.js';
 import { isObject } from '../../../base/common/json.js';
 
+/** Content types of YAML. */
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
-/** Some two thousand playbooks. */
+/** About two thousand playbooks. */
 const maxYamlBytes = 1_048_576;
 
-/** Playbooks stored by one request: they are stored in one transaction, during which no other change is. */
+/** Max playbooks of one request. They are stored in one transaction, which blocks other changes. */
 export const maxItems = 1_000;
 
 /** One playbook of a request, not validated yet. */
 interface DocumentItem {
   readonly value: unknown;
-  /** JSON pointer to it; in YAML of several documents, to its place in the list of all of them. */
+  /** JSON pointer to it. The documents of a YAML text count as one list. */
   readonly pointer: string;
 }
 
 /**
- * The playbooks of an import: one, a list, or `{"playbooks": [...]}`.
- * @throws Problem `invalid_request` if it is empty or holds too many
+ * The playbooks of an import, which is a playbook, a list, or `{"playbooks": [...]}`.
+ * @throws Problem `invalid_request` if there are none or too many
  */
 export function itemsOf(document: unknown): DocumentItem[] {
-  const items = listed(document);
+  const items = listItems(document);
   if (items.length === 0) throw invalid('', 'There is no playbook to import');
   if (items.length > maxItems) throw invalid('', `At most ${maxItems} playbooks are imported at a time`);
   return items;
 }
 
-function listed(document: unknown): DocumentItem[] {
+function listItems(document: unknown): DocumentItem[] {
   if (Array.isArray(document)) return members(document, '');
   if (isObject(document) && 'playbooks' in document) {
     const { playbooks, ...rest } = document;
-    const [strange] = Object.keys(rest);
-    if (strange !== undefined) throw invalid(`/${strange}`, `property ${strange} should not exist`);
+    const [unknown] = Object.keys(rest);
+    if (unknown !== undefined) throw invalid(`/${unknown}`, `property ${unknown} should not exist`);
     if (!Array.isArray(playbooks)) throw invalid('/playbooks', 'playbooks must be a list');
     return members(playbooks, '/playbooks');
   }
@@ -63,28 +64,31 @@ const invalid = (pointer: string, detail: string): Problem =>
   new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });
 
 const importRoute = '/api/v1/playbooks/import';
-/** Maximum depth of everything but `content`, which has its own limit. */
+/** Max depth of all members except `content`, which has its own limit. */
 const maxDepth = 64;
-/** Imports of YAML at a time, of one caller and of all: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
-const [maxOfCaller, maxYaml] = [3, 5];
-/** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
+/** Max imports of YAML at a time, one of which is read while the others wait. */
+const maxYaml = 5;
+/** Max imports of YAML at a time by one caller. */
+const maxYamlOfCaller = 3;
+/** A thousand playbooks take one or two seconds. A hostile text (40,000 keys in one map) would take minutes. */
 const timeoutMs = 10_000;
+/** Memory limit of the thread that reads YAML. */
 const heapMb = 512;
 
-/** Names of files. */
+/** Names of files by the result of their import. */
 interface ImportReport {
   readonly imported: string[];
   readonly unchanged: string[];
   readonly failed: { readonly file: string; readonly reason: string }[];
 }
 
-/** Imports playbooks: those of a request, and at the start those of a folder. */
+/** Imports the playbooks of a request and, at the start, those of a folder. */
 @Injectable()
 export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImportService.name);
   private readonly dtos = new DtoPipe();
   private readonly yamlReading = bulkhead(1, Infinity);
-  private readonly yamlSlots = new CallerSlots(maxOfCaller, maxYaml);
+  private readonly yamlSlots = new CallerSlots(maxYamlOfCaller, maxYaml);
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
@@ -93,7 +97,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     private readonly work: StartupWork,
   ) {}
 
-  /** One route takes YAML, which it gets as bytes; the others answer 415. */
+  /** Accepts YAML as bytes on the import route; other routes answer 415. */
   onModuleInit(): void {
     this.http.httpAdapter
       .getInstance<FastifyInstance>()
@@ -113,7 +117,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   }
 
   /**
-   * New versions of the folder are stored, known ones left as they are; a bad file or a missing folder is only reported.
+   * Stores the folder's new versions; known ones stay unchanged. Bad files and a missing folder are only reported.
    * @throws the database's error
    */
   async importFolder(): Promise<ImportReport> {
@@ -152,29 +156,29 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   /** @throws Problem with a one-line reason if it is not a playbook */
   private async readFile(path: string): Promise<CreatePlaybookBody> {
     try {
-      return await this.validated(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
+      return await this.toPlaybook(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
     } catch (error) {
       throw new Problem('invalid_request', (error as Error).message.split('\n')[0] ?? '');
     }
   }
 
   /**
-   * Everything that is wrong is named at once, and then nothing is stored.
-   * @param body JSON as it was parsed, or YAML as bytes
-   * @param holder the caller, whose YAML waits with that of others
-   * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
-   * YAML while too many others wait
+   * Stores all playbooks of a request or, if any is invalid, none.
+   * @param body parsed JSON, or YAML as bytes
+   * @param holder the caller, which may have `maxYamlOfCaller` imports of YAML at a time
+   * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field; `rate_limited` while too many
+   * imports of YAML wait
    */
   async import(body: unknown, importedBy: string, holder: string): Promise<PlaybookImportView> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
     for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body, holder) : body)) {
       try {
-        items.push({ playbook: await this.validated(item.value), pointer: item.pointer });
+        items.push({ playbook: await this.toPlaybook(item.value), pointer: item.pointer });
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
-        errors.push(...found.map(({ pointer, detail }) => ({ pointer: item.pointer + pointer, detail })));
+        for (const { pointer, detail } of error.details.errors ?? [{ pointer: '', detail: error.detail }])
+          errors.push({ pointer: `${item.pointer}${pointer}`, detail });
       }
     }
     if (errors.length > 0) {
@@ -194,16 +198,16 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     return this.yamlReading.execute(() => readYaml(text)).finally(release);
   }
 
-  private async validated(value: unknown): Promise<CreatePlaybookBody> {
+  private async toPlaybook(value: unknown): Promise<CreatePlaybookBody> {
     if (!isObject(value)) throw new Problem('invalid_request', 'must be an object: a playbook');
-    // YAML has not passed the body's own check.
+    // The check of request bodies does not cover YAML.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
     return this.dtos.read(CreatePlaybookBody, value);
   }
 }
 
 /**
- * Reads YAML in a thread of its own, which ends with it: nothing else waits for it, however it is nested.
+ * Reads YAML in a thread of its own, which ends afterwards, so that a hostile text delays nothing else.
  * @throws Problem `invalid_request` if it cannot be read, or not in time
  */
 async function readYaml(bytes: Buffer): Promise<unknown> {

@@ -5,9 +5,9 @@ import { type Document, isCollection, LineCounter, parseAllDocuments, visit } fr
 const maxJsonChars = 16_777_216;
 
 /**
- * YAML as JSON. Several documents become one list; lists among them are flattened into it. A hostile file can take long:
- * call it in a worker.
- * @throws Error whose first line says what is wrong
+ * Converts YAML to JSON. Several documents become one list; documents that are lists are flattened into it. Call it in a
+ * worker, because a hostile file can take long.
+ * @throws Error whose first line describes the fault
  */
 export function yamlToJson(text: string): string {
   const lineCounter = new LineCounter();
@@ -26,7 +26,7 @@ export function yamlToJson(text: string): string {
   return json;
 }
 
-/** @throws Error that names the line of a value that JSON would alter */
+/** Checks that JSON can express all values. @throws Error that names the line of one that it would alter */
 function refuseUnlikeJson(document: Document, lines: LineCounter): void {
   const refuse = (offset: number | undefined, what: string): never => {
     throw new Error(`line ${lines.linePos(offset ?? 0).line}: ${what}`);
@@ -45,10 +45,10 @@ function refuseUnlikeJson(document: Document, lines: LineCounter): void {
   });
 }
 
-/** @throws Error that names the line of the first byte that is no UTF-8 */
+/** Decodes UTF-8. @throws Error that names the line of the first invalid byte */
 export function yamlText(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // No byte of a longer character is a line feed.
+  // In UTF-8 no byte of a multi-byte character equals a line feed.
   const lines = bytes.toString('latin1').split('\n');
   const wrong = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
   throw new Error(`line ${wrong + 1}: it is not UTF-8`);

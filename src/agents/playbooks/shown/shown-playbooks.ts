@@ -6,12 +6,12 @@ import { WriteBehind } from '../../../base/common/write-behind.js';
 import type { ShownPlaybookView } from '../playbook-views.dto.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 
-/** Maximum length of a key part that fits into the table's index in any script. */
+/** Max length of a key part, so that it fits into the table's index in any script. */
 const maxPartLength = 256;
-/** Time that a showing waits for others, in milliseconds. */
+/** Time for which showings are collected into one write. */
 const gatherMs = 250;
 
-/** A playbook's identity, as answers name it. */
+/** The version of a playbook in an answer. */
 type PlaybookIdentity = Pick<ShownPlaybookView, 'playbook_id' | 'version'>;
 
 /** The playbooks of one answer to an investigation. */
@@ -46,8 +46,8 @@ const deleteExpired = `
     SELECT ctid FROM playbook_shown WHERE expires_at <= now() FOR UPDATE SKIP LOCKED))`;
 
 /**
- * Remembers which playbooks an investigation was shown, so that a platform can refuse a selection that an LLM made up
- * or took from elsewhere. Remembering costs a call nothing: rows are written together, a quarter of a second later.
+ * Remembers which playbooks were shown to an investigation, so that a platform can refuse a selection that an LLM made
+ * up. Rows are written in batches after the call, so that it does not wait.
  */
 @Injectable()
 export class ShownPlaybooks extends WriteBehind<Showing> {
@@ -58,7 +58,7 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
     @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
   ) {
     const showings = new TypedEvents<Showing>((error) => new Logger(ShownPlaybooks.name).error(error));
-    const keeping = {
+    const store = {
       insert: async (batch: readonly Showing[]): Promise<void> => {
         const rows = batch.flatMap(({ investigationId, playbooks, at }) =>
           playbooks.map(({ playbook_id, version }) => ({ investigationId, playbook_id, version, at })),
@@ -73,11 +73,11 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
       },
       deleteOlder: () => db.query(deleteExpired),
     };
-    super('what investigations are shown', showings, keeping, 0, gatherMs);
+    super('what investigations are shown', showings, store, 0, gatherMs);
     this.showings = showings;
   }
 
-  /** Never fails and never waits. Call it for cached answers as well: they are shown like any other. */
+  /** Remembers an answer, also a cached one. Never fails and never waits. */
   remember(investigationId: string, shown: readonly PlaybookIdentity[]): void {
     const playbooks = shown
       .map(({ playbook_id, version }) => ({
@@ -89,7 +89,7 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
     this.showings.emit({ investigationId: sanitisedText(investigationId), playbooks, at: new Date() });
   }
 
-  /** Everything that the investigation was shown, by playbook and version; nothing when it has expired. */
+  /** The playbooks shown to an investigation, sorted; empty after it has expired. */
   async of(investigationId: string): Promise<ShownPlaybookView[]> {
     await this.flush();
     return this.db.query(selectShown, [investigationId]);

@@ -12,9 +12,9 @@ import type { Slot, Tool } from '../../../web/contract/tool.js';
 import { callerMistake, cut } from '../failures.js';
 import { filePath, type ProjectFiles } from './project-files.js';
 
-/** The most bytes of one character in UTF-8. */
-const maxBytesEach = 4;
-
+/** Max bytes of a character in UTF-8. */
+const maxBytesPerChar = 4;
+/** The tool that reads a file. */
 export const readFile = (files: ProjectFiles): Tool =>
   defineTool<{ path: string; maxLength: number }>({
     name: 'readFile',
@@ -28,7 +28,7 @@ export const readFile = (files: ProjectFiles): Tool =>
           minimum: 1,
           maximum: 100_000,
           default: 50_000,
-          description: 'Characters at most',
+          description: 'Max characters',
         },
       },
       required: ['path'],
@@ -36,10 +36,10 @@ export const readFile = (files: ProjectFiles): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['files'],
-    // Others wrote what it hands over: an error in it is no failure of the call.
+    // An error in the text of a file is not a failure of the call.
     semanticErrors: 'off',
     run: async ({ path, maxLength }, { context }) => {
-      const { bytes, size } = await files.read(context.projectId, path, maxLength * maxBytesEach);
+      const { bytes, size } = await files.read(context.projectId, path, maxLength * maxBytesPerChar);
       const text = textOf(bytes, bytes.length < size);
       if (text === undefined) throw callerMistake(`${path} is no text in UTF-8`);
       const content = cut(text, maxLength);
@@ -47,7 +47,7 @@ export const readFile = (files: ProjectFiles): Tool =>
     },
   });
 
-/** @param isPart the last character may lack its end */
+/** Decodes UTF-8. @param isPart whether the last character may be incomplete @returns undefined if it is invalid */
 function textOf(bytes: Buffer, isPart: boolean): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isPart });
@@ -56,10 +56,11 @@ function textOf(bytes: Buffer, isPart: boolean): string | undefined {
   }
 }
 
+/** The tool that writes a file. */
 export const writeFile = (files: ProjectFiles): Tool =>
   defineTool<{ path: string; content: string; mode: 'overwrite' | 'append' }>({
     name: 'writeFile',
-    description: 'Write a text file to the files folder. Folders on the way are made.',
+    description: 'Write a text file to the files folder. Missing folders are created.',
     input: {
       type: 'object',
       properties: {
@@ -68,7 +69,7 @@ export const writeFile = (files: ProjectFiles): Tool =>
         mode: {
           enum: ['overwrite', 'append'],
           default: 'overwrite',
-          description: 'What happens to a file that is there',
+          description: 'Treatment of an existing file',
         },
       },
       required: ['path', 'content'],
@@ -82,24 +83,24 @@ export const writeFile = (files: ProjectFiles): Tool =>
     },
   });
 
-const lookMs = 5_000;
+const checkMs = 5_000;
 const markName = '.toolkeeper-folder';
 
-/** Name of the part of readiness, by which each replica tells the others the id of its folder. */
+/** Name of the health part with the id of a replica's folder, which other replicas read. */
 export const filesPart = 'files';
 
 const notShared =
   'The replicas have different files folders, so that a file would be found by some calls only. ' +
   'An operator must mount one volume as FILES_DIR at each replica';
 
-/** Finds out whether FILES_DIR is the same at all replicas: the first one leaves an id there, which all compare. */
+/** Checks that all replicas have the same FILES_DIR. The first one stores an id there, which all compare. */
 export class SharedFolder {
   private readonly logger = new Logger(SharedFolder.name);
   private id: string | undefined;
   private isShared = true;
   readonly loop = new IntervalLoop(
-    () => this.look(),
-    lookMs,
+    () => this.compare(),
+    checkMs,
     (error, again) => again || this.logger.warn(`FILES_DIR is not looked at for now: ${messageOf(error)}`),
   );
 
@@ -113,16 +114,16 @@ export class SharedFolder {
     return isShared ? { status: 'up', id } : { status: 'degraded', message: notShared, id };
   }
 
-  /** The tool, which is refused while the folder is not shared. */
-  guarding(tool: Tool): Tool {
+  /** Refuses a tool's calls while the folder is not shared. */
+  guard(tool: Tool): Tool {
     const takeSlot = (): Slot => {
-      if (!this.isShared) throw new Refusal('tool_unavailable', notShared, { retryAfterMs: lookMs });
+      if (!this.isShared) throw new Refusal('tool_unavailable', notShared, { retryAfterMs: checkMs });
       return { run: (input, run) => tool.run(input, run), release: () => undefined };
     };
     return { ...tool, takeSlot };
   }
 
-  private async look(): Promise<void> {
+  private async compare(): Promise<void> {
     const mark = join(this.folder, markName);
     await mkdir(this.folder, { recursive: true, mode: 0o750 });
     await write(mark, newId(), { flag: 'wx' }).catch(() => undefined);

@@ -19,17 +19,17 @@ interface FileContent {
 }
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-/** A link is never followed; a pipe or a device never waited for. */
-const carefully = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+/** Flags with which links are not followed, and opening a pipe or a device does not block. */
+const safeFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
-/** Space that stays for the server's own journal and database, which may stand on the same disk. */
+/** Free space that is left for the server's journal and database, which may be on the same disk. */
 const reserve = { bytes: 1_073_741_824, share: 0.1 };
 
 const maxParts = 32;
 
 /**
- * The files that tools share, a folder for each project. A path is walked part by part from the folder's own descriptor, so
- * that it cannot leave the folder, whatever links are put in its way meanwhile.
+ * The files that tools share, with a folder for each project. Paths are opened part by part, each from the descriptor
+ * of its parent, so that links created meanwhile cannot lead out of the folder.
  */
 export class ProjectFiles {
   constructor(
@@ -37,7 +37,7 @@ export class ProjectFiles {
     private readonly limits: { readonly maxBytes: number },
   ) {}
 
-  /** @throws ToolFailure with a sentence for the caller */
+  /** Reads at most `maxBytes` of a file. @throws ToolFailure with a sentence for the caller */
   async read(project: string, path: string, maxBytes: number): Promise<FileContent> {
     const parts = partsOf(path);
     try {
@@ -59,7 +59,8 @@ export class ProjectFiles {
   }
 
   /**
-   * @returns the file's place on this machine, and the bytes that were written
+   * Writes a file, and its folders if needed.
+   * @returns the file's path on this machine, and the number of bytes
    * @throws ToolFailure with a sentence for the caller
    */
   async write(
@@ -88,19 +89,19 @@ export class ProjectFiles {
     }
   }
 
-  /** Each folder is opened in the one before it, which Linux shows below /proc: nothing is looked up by a whole path. */
+  /** Opens a file folder by folder. Each is opened below its parent's entry in /proc/self/fd, never by a whole path. */
   private async open(project: string, parts: readonly string[], flags: number): Promise<FileHandle> {
     const creates = (flags & O_CREAT) !== 0;
     let handle = await open(this.folder, O_RDONLY | O_DIRECTORY);
     const folders = [nameOf(project), ...parts];
     const name = folders.pop() ?? '';
     for (const folder of folders) {
-      handle = await within(handle, async (base) => {
-        if (creates) await mkdir(`${base}/${folder}`, { mode: 0o750 }).catch(unlessThere);
-        return open(`${base}/${folder}`, O_RDONLY | O_DIRECTORY | carefully);
+      handle = await consume(handle, async (base) => {
+        if (creates) await mkdir(`${base}/${folder}`, { mode: 0o750 }).catch(ignoreExisting);
+        return open(`${base}/${folder}`, O_RDONLY | O_DIRECTORY | safeFlags);
       });
     }
-    return within(handle, (base) => open(`${base}/${name}`, flags | carefully, 0o640));
+    return consume(handle, (base) => open(`${base}/${name}`, flags | safeFlags, 0o640));
   }
 
   private async makeRoom(size: number): Promise<void> {
@@ -118,8 +119,8 @@ export class ProjectFiles {
   }
 }
 
-/** @param step gets a path that leads to what the handle has open; the handle is closed after it */
-async function within<T>(handle: FileHandle, step: (base: string) => Promise<T>): Promise<T> {
+/** Runs a step with the path of an open handle, then closes the handle. */
+async function consume<T>(handle: FileHandle, step: (base: string) => Promise<T>): Promise<T> {
   try {
     return await step(`/proc/self/fd/${handle.fd}`);
   } finally {
@@ -127,11 +128,11 @@ async function within<T>(handle: FileHandle, step: (base: string) => Promise<T>)
   }
 }
 
-function unlessThere(error: NodeJS.ErrnoException): void {
+function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }
 
-/** @throws ToolFailure for what leads out, or cannot be a name */
+/** The parts of a path. @throws ToolFailure if it leads out of the folder or is no file name */
 function partsOf(path: string): string[] {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (path.includes('\0')) throw callerMistake('path holds a NUL');
@@ -148,11 +149,11 @@ function nameOf(project: string): string {
   return `~${sha256(project)}`;
 }
 
-/** A file with a second name may have it anywhere. */
+/** @throws ToolFailure for special files, and for files with hard links, which may lie elsewhere as well */
 async function regularFile(file: FileHandle, path: string): Promise<Stats> {
-  const found = await file.stat();
-  if (!found.isFile() || found.nlink > 1) throw callerMistake(`${path} is not a regular file`);
-  return found;
+  const stats = await file.stat();
+  if (!stats.isFile() || stats.nlink > 1) throw callerMistake(`${path} is not a regular file`);
+  return stats;
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -167,7 +168,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'nothing can be written there',
 };
 
-/** A system error in words; what is not known is a fault of the server. */
+/** A system error as a sentence for the caller. Unknown errors stay unchanged: they are faults of the server. */
 function failureOf(path: string, error: unknown): unknown {
   const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
   return reason === undefined ? error : callerMistake(`${path} cannot be opened: ${reason}`);

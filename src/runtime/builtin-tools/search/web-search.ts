@@ -25,7 +25,7 @@ export class WebSearch {
     this.http = new HttpClient({ origin: provider.origin, connections: 4, timeoutMs, maxResponseBytes });
   }
 
-  /** @param limit max rows @returns results, best first @throws UpstreamFailure */
+  /** Searches the web; the best result is first. @param limit max rows @throws UpstreamFailure */
   async search(query: string, limit: number): Promise<SearchRow[]> {
     const rows = await this[this.provider.provider](query, limit);
     return rows.filter(({ url }) => /^https?:/i.test(url) && URL.canParse(url)).slice(0, limit);
@@ -48,11 +48,10 @@ export class WebSearch {
       new Parser({ ontext: (part) => (text += part) }).end(html);
       return text.replace(/\s+/g, ' ').trim();
     };
-    const asked = { q: query, count: String(limit), text_decorations: 'false' };
-    const answer = await this.ask('/res/v1/web/search', asked);
+    const parameters = { q: query, count: String(limit), text_decorations: 'false' };
+    const answer = await this.ask('/res/v1/web/search', parameters);
     // An answer without the member `web` has no web results.
-    const rows =
-      answer && typeof answer === 'object' && !('web' in answer) ? [] : listIn(answer, ['web', 'results']);
+    const rows = isObject(answer) && !('web' in answer) ? [] : listIn(answer, ['web', 'results']);
     return rows.map(({ title, url, description }) => {
       const row = rowOf(title, url, description);
       return { ...row, title: plainText(row.title), snippet: plainText(row.snippet) };
@@ -70,10 +69,10 @@ export class WebSearch {
   }
 }
 
-/** @throws UpstreamFailure if there is no list of objects at this place */
+/** The list of objects at a path. @throws UpstreamFailure if there is none */
 function listIn(answer: unknown, path: readonly string[]): JsonObject[] {
-  const found = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), answer);
-  if (Array.isArray(found) && found.every(isObject)) return found;
+  const list = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), answer);
+  if (Array.isArray(list) && list.every(isObject)) return list;
   throw new UpstreamFailure('invalid_answer', `the answer has no list at ${path.join('.')}`);
 }
 
@@ -100,6 +99,7 @@ export function queriesIn(text: string): string[] {
 
 const maxQueries = 10;
 
+/** The tool that searches the web. */
 export const webSearch = (search: WebSearch): Tool =>
   defineTool<{ query: string; limit: number }>({
     name: 'webSearch',
@@ -116,14 +116,14 @@ export const webSearch = (search: WebSearch): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['web'],
-    // Results are other people's texts: an error in them is not a failure of the call.
+    // An error in the text of a result is not a failure of the call.
     semanticErrors: 'off',
     upstream: 'Web search',
     run: async ({ query, limit }) => {
       const queries = queriesIn(query);
       if (queries.length > maxQueries) throw callerMistake(`query holds more than ${maxQueries} queries`);
-      const found = await Promise.all(queries.map((each) => search.search(each, limit)));
+      const results = await Promise.all(queries.map((each) => search.search(each, limit)));
       // A page that several queries found is listed once, at its first place.
-      return [...new Map(found.flat().map((row) => [row.url, row])).values()];
+      return [...new Map(results.flat().map((row) => [row.url, row])).values()];
     },
   });

@@ -49,6 +49,7 @@ const attachment = {
   additionalProperties: false,
 };
 
+/** The tool that sends mail through the operator's mail server. */
 export function sendEmail(
   mail: MailTransport,
   files: ProjectFiles,
@@ -84,21 +85,21 @@ export function sendEmail(
         if (recipients.to.length === 0) throw callerMistake('to names nobody');
         if (count > limits.maxRecipients)
           throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
-        const read = await readAll(attachments, files, run.context.projectId, limits.maxBytes);
+        const contents = await readAll(attachments, files, run.context.projectId, limits.maxBytes);
         const letter = {
           ...recipients,
           subject,
           ...(html ? { html: body } : { text: body }),
-          attachments: read,
+          attachments: contents,
         };
         const { messageId, rejected } = await mail.send(letter, run.signal);
-        const sent = { success: true, messageId, to, subject, attachmentCount: read.length };
+        const sent = { success: true, messageId, to, subject, attachmentCount: contents.length };
         return rejected.length > 0 ? { ...sent, rejected } : sent;
       }),
   });
 }
 
-/** No names, groups or comments: what a header may hold beside an address is more than its reader sees. */
+/** An address without names, groups or comments, which could hide its true recipient from readers. */
 const plainAddress = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
 
 function listOf(field: string, given: Addresses): string[] {
@@ -116,21 +117,22 @@ async function readAll(
   project: string,
   maxBytes: number,
 ): Promise<NonNullable<SendMailOptions['attachments']>> {
-  const read = [];
-  let left = maxBytes;
+  const contents = [];
+  let remaining = maxBytes;
   for (const { filename, path, content = '', encoding, contentType } of attachments) {
     const name = filename ?? path?.split('/').at(-1) ?? '';
     const bytes =
-      path === undefined ? decoded(name, content, encoding) : await whole(files, project, path, left);
-    if (!bytes || bytes.length > left) throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
-    left -= bytes.length;
-    read.push({ filename: name, content: bytes, ...(contentType !== undefined && { contentType }) });
+      path === undefined ? decode(name, content, encoding) : await readWhole(files, project, path, remaining);
+    if (!bytes || bytes.length > remaining)
+      throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
+    remaining -= bytes.length;
+    contents.push({ filename: name, content: bytes, ...(contentType !== undefined && { contentType }) });
   }
-  return read;
+  return contents;
 }
 
-/** @returns undefined for a file that is larger */
-async function whole(
+/** @returns undefined if the file is larger than `maxBytes` */
+async function readWhole(
   files: ProjectFiles,
   project: string,
   path: string,
@@ -140,7 +142,7 @@ async function whole(
   return size > maxBytes ? undefined : bytes;
 }
 
-function decoded(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
+function decode(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
   if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content))
     throw callerMistake(`attachments: the content of ${name} is no base64`);
   return Buffer.from(content, encoding);
@@ -148,18 +150,18 @@ function decoded(name: string, content: string, encoding: Attachment['encoding']
 
 interface SentMail {
   readonly messageId: string;
-  /** Addresses that the server did not take; it took the others. */
+  /** Addresses that the server refused; it accepted the others. */
   readonly rejected: readonly string[];
 }
 
-/** Hands mail to the operator's mail server, from the operator's address. */
+/** Sends mail through the operator's mail server, from the operator's address. */
 export class MailTransport {
   constructor(
     private readonly server: MailServer,
     private readonly timeoutMs: number,
   ) {}
 
-  /** @throws ToolFailure that states whether anything was sent */
+  /** Sends a mail. @throws ToolFailure that states whether anything was sent */
   async send(mail: SendMailOptions, signal: AbortSignal): Promise<SentMail> {
     const transport = await this.connect();
     try {
@@ -185,14 +187,14 @@ export class MailTransport {
       port,
       secure,
       ...(auth && { auth }),
-      // A password goes over an open line on this machine alone.
+      // Passwords are sent without TLS only on this machine.
       requireTLS: auth !== undefined && !isLoopback(host),
       dnsTimeout: timeoutMs,
       // Shorter, to distinguish an unreachable server from one that stops answering later.
       connectionTimeout: timeoutMs / 2,
       greetingTimeout: timeoutMs / 2,
       socketTimeout: timeoutMs,
-      // Attachments were read before, from where they may be.
+      // Attachments were already read, from permitted places.
       disableFileAccess: true,
       disableUrlAccess: true,
     });
@@ -201,9 +203,9 @@ export class MailTransport {
 
 type MailError = Error & {
   readonly code?: string;
-  /** The system's, behind nodemailer's own. */
+  /** The system's code, which nodemailer replaces by its own. */
   readonly originalCode?: string;
-  /** `connect` where there was no connection. */
+  /** `connect` if there was no connection. */
   readonly syscall?: string;
   /** The wait that took too long. */
   readonly timeoutType?: string;
@@ -212,8 +214,8 @@ type MailError = Error & {
   readonly permanent?: boolean;
 };
 
-/** Failures before any mail is handed over. For others that is unknown. */
-const isBefore = ({ code = '', syscall, timeoutType = 'none' }: MailError): boolean =>
+/** Whether the failure precedes any sending. Other failures leave that open. */
+const isBeforeSending = ({ code = '', syscall, timeoutType = 'none' }: MailError): boolean =>
   ['EDNS', 'ETLS'].includes(code) ||
   syscall === 'connect' ||
   ['CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'].includes(timeoutType);
@@ -224,12 +226,12 @@ function failureOf(error: MailError): ToolFailure {
     return awayFailure('The mail server refuses the login of this server: nothing was sent');
   if (response !== undefined) {
     const reply = response.slice(0, 300);
-    // Its answer names the recipient, or what it has against the mail.
+    // The answer names the recipient or the reason.
     if (permanent) return callerMistake(`The mail server refuses the mail: ${reply}`);
     return awayFailure(`The mail server puts the mail off: ${reply}`);
   }
   const why = originalCode ?? code ?? message;
-  return isBefore(error)
+  return isBeforeSending(error)
     ? awayFailure(`The mail server cannot be reached (${why}): nothing was sent`)
     : awayFailure(`The connection to the mail server ended (${why}): the mail may have been sent`);
 }

@@ -15,7 +15,7 @@ interface Input {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Max `Retry-After` that is obeyed; an answer with a longer one is the result. */
+/** Max `Retry-After` that is obeyed. An answer with a longer one is not retried. */
 const maxPauseMs = 5_000;
 
 /** A tool that sends signed webhooks. @param secret signing secret, `whsec_…` or text */
@@ -27,7 +27,7 @@ export const sendWebhook = (
   defineTool<Input>({
     name: 'sendWebhook',
     description:
-      'Send a JSON object to a URL (POST). The receiver can check who sent it, and knows a repetition by its id. Answers what the receiver said, also when it refused.',
+      "Send a JSON object to a URL (POST). The receiver can verify the sender, and recognises repetitions by the id. Answers the receiver's response, also a refusal.",
     input: {
       type: 'object',
       properties: {
@@ -39,7 +39,7 @@ export const sendWebhook = (
           propertyNames: { pattern: '^[A-Za-z0-9-]{1,100}$' },
           additionalProperties: { type: 'string', pattern: '^[\\x20-\\x7e]*$', maxLength: 4_096 },
           default: {},
-          description: 'Further headers',
+          description: 'More headers',
         },
       },
       required: ['url', 'payload'],
@@ -79,20 +79,20 @@ export const sendWebhook = (
 /** Retries requests that were not sent, and those that the receiver refused with 429 or 503. */
 const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
   retry(
-    handleType(NotSent).orWhenResult((answer) => isTurnedAway(answer as OutboundAnswer)),
+    handleType(NotSent).orWhenResult((answer) => isRetryable(answer as OutboundAnswer)),
     {
       maxAttempts: retries,
       backoff: new DelegateBackoff(({ attempt, result }) => {
-        const asked = 'value' in result ? askedPauseMs(result.value as OutboundAnswer) : 0;
-        return Math.max(asked, backOff(attempt, { firstMs: pauseMs, maxMs: maxPauseMs, jitter: 0.5 }));
+        const requestedMs = 'value' in result ? requestedPauseMs(result.value as OutboundAnswer) : 0;
+        return Math.max(requestedMs, backOff(attempt, { firstMs: pauseMs, maxMs: maxPauseMs, jitter: 0.5 }));
       }),
     },
   );
 
-const isTurnedAway = (answer: OutboundAnswer): boolean =>
-  [429, 503].includes(answer.status) && askedPauseMs(answer) <= maxPauseMs;
+const isRetryable = (answer: OutboundAnswer): boolean =>
+  [429, 503].includes(answer.status) && requestedPauseMs(answer) <= maxPauseMs;
 
-const askedPauseMs = ({ headers }: OutboundAnswer): number =>
+const requestedPauseMs = ({ headers }: OutboundAnswer): number =>
   retryAfterMs(headers.get('retry-after') ?? undefined, Date.now());
 
 function resultOf(url: string, { status, statusText, body }: OutboundAnswer): object {

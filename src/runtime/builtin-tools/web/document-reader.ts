@@ -4,12 +4,12 @@ import { WorkerCalls, WorkerEnded } from '../../../base/common/worker-calls.js';
 import { callerMistake } from '../failures.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 
-/** An idle process gives its memory back. */
+/** Time after which an idle process is stopped, so that it frees its memory. */
 const idleMs = 60_000;
 
 /**
- * Reads what strangers wrote in a process of its own, one document at a time: one that takes too long, or too much
- * memory, ends alone.
+ * Reads untrusted documents in a separate process, one at a time, so that a document that takes too long or too much
+ * memory harms no other call.
  */
 export class DocumentReader {
   private readonly turns = bulkhead(1, Infinity);
@@ -25,7 +25,7 @@ export class DocumentReader {
     });
   }
 
-  /** @throws ToolFailure for what cannot be read within the limits */
+  /** The text of a document. @throws ToolFailure if it cannot be read within the limits */
   read(document: WebDocument, signal: AbortSignal): Promise<DocumentText> {
     return this.turns.execute(async () => {
       signal.throwIfAborted();

@@ -2,23 +2,24 @@ import { convert, type FormatCallback, type HtmlToTextOptions } from 'html-to-te
 import { Parser } from 'htmlparser2';
 import { cut } from '../failures.js';
 
-/** A document of the web, by the way in which it is read. */
+/** A document of the web, to be read as its kind. */
 export interface WebDocument {
   readonly kind: 'html' | 'pdf' | 'text';
   readonly bytes: Uint8Array;
   /** The charset that the server names. */
   readonly charset?: string;
-  /** Characters of the content that are wanted. */
+  /** Max characters of the content. */
   readonly maxLength: number;
 }
 
+/** The text of a document. */
 export interface DocumentText {
-  /** Empty if the document has none. */
+  /** Empty if the document has no title. */
   readonly title: string;
   readonly content: string;
-  /** Characters of the whole content, or of as much of a long PDF as was read. */
+  /** Characters of the whole content, or of the part of a long PDF that was read. */
   readonly contentLength: number;
-  /** There is more. */
+  /** Whether the document has more text. */
   readonly truncated: boolean;
 }
 
@@ -26,25 +27,25 @@ export interface DocumentText {
 const maxPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
- * The readable text of a document. Its author decides how much time and memory this takes: it belongs into
- * a process that can be ended.
+ * The readable text of a document. A hostile document can take much time and memory, so this must run in a worker that
+ * can be ended.
  * @throws Error with a sentence that says why it cannot be read
  */
 export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
   const { title, content, rest = false } = await readers[kind](bytes, charset);
-  const wanted = cut(content, maxLength);
+  const excerpt = cut(content, maxLength);
   const { length: contentLength } = content;
-  return { title, content: wanted, contentLength, truncated: rest || wanted.length < contentLength };
+  return { title, content: excerpt, contentLength, truncated: rest || excerpt.length < contentLength };
 }
 
-interface Read {
+interface DocumentContent {
   readonly title: string;
   readonly content: string;
-  /** There is more that was not read. */
+  /** Whether a part was not read. */
   readonly rest?: boolean;
 }
 
-type Reader = (bytes: Uint8Array, charset: string | undefined) => Read | Promise<Read>;
+type Reader = (bytes: Uint8Array, charset: string | undefined) => DocumentContent | Promise<DocumentContent>;
 
 const readers: Readonly<Record<WebDocument['kind'], Reader>> = {
   html: readHtml,
@@ -52,7 +53,7 @@ const readers: Readonly<Record<WebDocument['kind'], Reader>> = {
   text: (bytes, charset) => ({ title: '', content: decode(bytes, charset) }),
 };
 
-/** Not `header`, where an article has its title, and not `form`, which some pages are as a whole. */
+/** Elements without content. Not `header`, which contains titles, and not `form`, which some pages consist of. */
 const skipped = [
   'img',
   'svg',
@@ -66,7 +67,7 @@ const skipped = [
   'iframe',
 ];
 
-/** Cells of a row, separated as in Markdown. */
+/** Separates the cells of a row as in Markdown. */
 const cell: FormatCallback = (element, walk, builder) => {
   builder.addInline(' | ');
   walk(element.children, builder);
@@ -87,18 +88,18 @@ const options: HtmlToTextOptions = {
   ],
 };
 
-function readHtml(bytes: Uint8Array, charset: string | undefined): Read {
+function readHtml(bytes: Uint8Array, charset: string | undefined): DocumentContent {
   const html = decode(bytes, charset ?? declaredCharset(bytes));
   return { title: titleOf(html), content: convert(html, options) };
 }
 
-/** `<meta charset>` or `<meta http-equiv>`, which stand at the beginning. */
+/** The charset of `<meta charset>` or `<meta http-equiv>` at the beginning. */
 function declaredCharset(bytes: Uint8Array): string | undefined {
   const beginning = Buffer.from(bytes.subarray(0, 1_024)).toString('latin1');
   return /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]+)/i.exec(beginning)?.[1];
 }
 
-/** Bytes of a charset that is not known are read as UTF-8; each that breaks its charset leaves a mark. */
+/** Decodes bytes, as UTF-8 if the charset is unknown. Invalid bytes become U+FFFD. */
 function decode(bytes: Uint8Array, charset = 'utf-8'): string {
   try {
     return new TextDecoder(charset).decode(bytes);
@@ -127,7 +128,7 @@ function titleOf(html: string): string {
   return cut(title.replace(/\s+/g, ' ').trim(), 500);
 }
 
-async function readPdf(bytes: Uint8Array): Promise<Read> {
+async function readPdf(bytes: Uint8Array): Promise<DocumentContent> {
   const { getDocumentProxy } = await import('unpdf');
   const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
   const until = performance.now() + maxPdf.ms;
@@ -135,8 +136,8 @@ async function readPdf(bytes: Uint8Array): Promise<Read> {
   let page = 0;
   while (page < pdf.numPages && content.length < maxPdf.chars && performance.now() < until) {
     const { items } = await (await pdf.getPage(++page)).getTextContent();
-    const text = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
-    content += `${text.trim()}\n\n`;
+    const texts = items.map((item) => ('str' in item ? `${item.str}${item.hasEOL ? '\n' : ''}` : ''));
+    content += `${texts.join('').trim()}\n\n`;
   }
   const { info } = await pdf.getMetadata();
   const { Title: title } = info as { Title?: unknown };

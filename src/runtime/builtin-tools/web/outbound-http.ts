@@ -8,30 +8,32 @@ import { readAtMost } from '../../../base/outbound/http-client.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 
+/** A request to an address of the caller's choice. */
 export interface OutboundRequest {
   readonly url: string;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Limit for the whole of it: names, connections, redirects and body. */
+  /** Limit for everything: lookups, connections, redirects and the body. */
   readonly timeoutMs: number;
-  /** Limit of the body after decompression: the rest is not read. */
+  /** Limit of the decompressed body, beyond which it is not read. */
   readonly maxBytes: number;
   readonly maxRedirects: number;
 }
 
+/** The answer to it, after redirects. */
 export interface OutboundAnswer {
-  /** The one that answered, after redirects. */
+  /** The URL that answered. */
   readonly url: string;
   readonly status: number;
   readonly statusText: string;
   readonly headers: Response['headers'];
   readonly body: Buffer;
-  /** false: there was more than `maxBytes`. */
+  /** false if the body was longer than `maxBytes`. */
   readonly whole: boolean;
 }
 
-/** The request was never sent: to send it again does nothing twice. */
+/** The request was never sent, so it can be repeated safely. */
 export class NotSent extends ToolFailure {
   constructor(message: string) {
     super('upstream_unavailable', message);
@@ -42,29 +44,29 @@ const maxUrlLength = 8_192;
 const redirects = [301, 302, 303, 307, 308];
 
 /**
- * Requests to addresses that callers choose. Each host, that of a redirect as well, leads only where the rules let it, and
- * never to this server.
+ * Sends requests to addresses that callers choose. The operator's rules apply to each host, also after redirects. This
+ * server itself is never reached.
  */
 export class OutboundHttp {
   constructor(
     private readonly rules: OutboundRules,
     private readonly ownPort: () => number | undefined,
-    /** Resolver of names that no rule mentions. Slow name servers of strangers must not hold the threads that read files. */
+    /** Resolver for names without a rule. Not `dns.lookup`, whose slow lookups would block the threads for files. */
     private readonly resolver: Pick<dns.Resolver, 'resolve4' | 'resolve6'> = new dns.Resolver({
       timeout: 3_000,
       tries: 2,
     }),
   ) {}
 
-  /** @throws ToolFailure with a sentence for the caller; the signal's reason */
+  /** Sends a request and follows redirects. @throws ToolFailure with a sentence for the caller; the signal's reason */
   async send(request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
     const late = AbortSignal.timeout(request.timeoutMs);
     const either = AbortSignal.any([signal, late]);
-    let url = this.checked(request.url);
+    let url = this.checkedUrl(request.url);
     try {
       for (let hop = 0; hop <= request.maxRedirects; hop++) {
-        const answer = await this.once(url, request, either);
-        if (answer instanceof URL) url = this.checked(answer.href);
+        const answer = await this.attempt(url, request, either);
+        if (answer instanceof URL) url = this.checkedUrl(answer.href);
         else return answer;
       }
     } catch (error) {
@@ -76,8 +78,8 @@ export class OutboundHttp {
     throw callerMistake(`${request.url} is redirected more than ${request.maxRedirects} times`);
   }
 
-  /** @returns where the answer redirects to, or what it is */
-  private async once(
+  /** Sends one request. @returns the answer, or the URL to which it redirects */
+  private async attempt(
     url: URL,
     { method, headers, body, maxBytes, maxRedirects }: OutboundRequest,
     signal: AbortSignal,
@@ -112,7 +114,7 @@ export class OutboundHttp {
       return {
         url: url.href,
         status,
-        // A proxy does not always hand it on.
+        // Some proxies drop it.
         statusText: statusText || (STATUS_CODES[status] ?? ''),
         headers: response.headers,
         ...(await readAtMost(response.body ?? [], maxBytes)),
@@ -122,25 +124,25 @@ export class OutboundHttp {
     }
   }
 
-  /** @throws ToolFailure for what is no URL of the web */
-  private checked(text: string): URL {
+  /** @throws ToolFailure unless the text is an http or https URL without credentials */
+  private checkedUrl(text: string): URL {
     const url = text.length > maxUrlLength ? null : URL.parse(text);
     if (!url) throw callerMistake(`${text.slice(0, 200)} is no URL`);
     if (!['http:', 'https:'].includes(url.protocol))
       throw callerMistake(`${url.protocol.slice(0, 50)} is not supported: only http and https are`);
-    if (url.username + url.password !== '')
+    if (url.username !== '' || url.password !== '')
       throw callerMistake('A URL with a user name or password in it is not fetched');
     return url;
   }
 
   private async publicAddresses(host: string): Promise<LookupAddress[]> {
-    // No name server knows it, and rules are about addresses.
+    // Name servers do not know localhost, but the rules need its address.
     if (/^(.+\.)?localhost\.?$/.test(host)) return [{ address: '127.0.0.1', family: 4 }];
     const [four, six] = await Promise.allSettled([
       this.resolver.resolve4(host),
       this.resolver.resolve6(host),
     ]);
-    const addresses = [four, six].flatMap((found) => (found.status === 'fulfilled' ? found.value : []));
+    const addresses = [four, six].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (addresses.length === 0 && four.status === 'rejected') {
       const { code = '' } = four.reason as NodeJS.ErrnoException;
       const isUnknown = ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(code);
@@ -162,22 +164,22 @@ export class OutboundHttp {
 
 const byRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
 
-/** Failed before a byte of the request was out. */
-const unsent = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+/** Codes of failures before any byte of the request was sent. */
+const unsentCodes = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 interface Reason extends NodeJS.ErrnoException {
   readonly cause?: Reason;
   readonly errors?: readonly NodeJS.ErrnoException[];
 }
 
-/** undici puts the reason into the cause, into the causes per address, or into the message. */
+/** undici stores the reason in the cause, in the errors per address, or in the message. */
 function failureOf({ host }: URL, error: unknown): ToolFailure {
   let reason = error as Reason;
   while (reason.cause) reason = reason.cause;
   if (reason instanceof ToolFailure) return reason;
   if (reason instanceof DestinationRefused) return callerMistake(reason.message);
   const { code = reason.errors?.[0]?.code, message } = reason;
-  // A refusal of a proxy has its reason in the message alone.
+  // The refusal of a proxy has its reason only in the message.
   const text = `${host} cannot be reached: ${code === 'UND_ERR_ABORTED' ? message : (code ?? message)}`;
-  return unsent.has(code ?? '') ? new NotSent(text) : awayFailure(text);
+  return unsentCodes.has(code ?? '') ? new NotSent(text) : awayFailure(text);
 }

@@ -38,7 +38,7 @@ export class Pages {
     const request = { url, method: 'GET', headers, timeoutMs, maxBytes, maxRedirects } as const;
     const answer = await this.http.send(request, run.signal);
     refuseFailed(answer, maxBytes);
-    const { contentType, document } = typed(answer);
+    const { contentType, document } = typeOf(answer);
     const text = await this.reader.read({ ...document, bytes: answer.body, maxLength }, run.signal);
     return { url: answer.url, ...text, contentType };
   }
@@ -51,7 +51,7 @@ function refuseFailed({ url, status, statusText, whole }: OutboundAnswer, maxByt
   if (!whole) throw callerMistake(`The page is larger than ${maxBytes / 1_048_576} MiB`);
 }
 
-interface Typed {
+interface DocumentType {
   readonly contentType: string;
   readonly document: Pick<WebDocument, 'kind' | 'charset'>;
 }
@@ -59,8 +59,8 @@ interface Typed {
 const isHtml = /^(text\/html|application\/xhtml\+xml)$/;
 const isText = /^(text\/.+|application\/(json|xml|yaml|x-yaml|javascript|x-ndjson|.+\+json|.+\+xml))$/;
 
-/** @throws ToolFailure for what is neither HTML, PDF nor text */
-function typed({ headers, body }: OutboundAnswer): Typed {
+/** The type of an answer. @throws ToolFailure if it is neither HTML, PDF nor text */
+function typeOf({ headers, body }: OutboundAnswer): DocumentType {
   const [contentType = '', ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';');
   const type = contentType.trim();
   const charset = /charset\s*=\s*"?([\w-]+)/.exec(parameters.join(';'))?.[1];
@@ -77,13 +77,14 @@ function typed({ headers, body }: OutboundAnswer): Typed {
   return { contentType: type, document: { kind, ...(charset !== undefined && { charset }) } };
 }
 
-const readsTheWeb = {
+const webSettings = {
   annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
   tags: ['web'],
-  // Pages are other people's texts: an error in them is not a failure of the call.
+  // An error in the text of a page is not a failure of the call.
   semanticErrors: 'off',
 } as const;
 
+/** The tool that reads one page. */
 export const fetchPage = (pages: Pages): Tool =>
   defineTool<{ url: string; maxLength: number }>({
     name: 'fetchPage',
@@ -97,7 +98,7 @@ export const fetchPage = (pages: Pages): Tool =>
       required: ['url'],
       additionalProperties: false,
     },
-    ...readsTheWeb,
+    ...webSettings,
     upstream: 'The page',
     run: ({ url, maxLength }, run) => pages.read(url, maxLength, run),
   });
@@ -105,7 +106,7 @@ export const fetchPage = (pages: Pages): Tool =>
 /** A URL, or an object with one, such as a result of webSearch. */
 type UrlLike = string | Readonly<Record<string, unknown>>;
 
-interface NotRead {
+interface UnreadPage {
   readonly url: string;
   readonly error: string;
 }
@@ -114,11 +115,12 @@ const fields = ['url', 'URL', 'link', 'href', 'uri'];
 /** Max characters of each page's text, so that ten pages fit into a model's context. */
 const maxLength = 10_000;
 
+/** The tool that reads several pages. */
 export const fetchUrls = (pages: Pages): Tool =>
   defineTool<{ urls: readonly UrlLike[] }>({
     name: 'fetchURLs',
     description:
-      'Read several web pages, PDFs or text files. Takes URLs, or rows of webSearch as they are. Answers each page like fetchPage; one that cannot be read has an error instead.',
+      'Read several web pages, PDFs or text files. Takes URLs, or rows of webSearch unchanged. Answers each page like fetchPage; a page that cannot be read has an error instead.',
     input: {
       type: 'object',
       properties: {
@@ -129,22 +131,22 @@ export const fetchUrls = (pages: Pages): Tool =>
           items: {
             type: ['string', 'object'],
             maxLength: 8_192,
-            description: `A URL, or an object that holds it as ${fields.join(', ')}`,
+            description: `A URL, or an object with the URL as ${fields.join(', ')}`,
           },
         },
       },
       required: ['urls'],
       additionalProperties: false,
     },
-    ...readsTheWeb,
+    ...webSettings,
     timeoutMs: 60_000,
     upstream: 'The pages',
     run: async ({ urls: given }, run) => {
       const urls = given.map(urlOf);
-      const read = await Promise.all(urls.map((url) => readOne(pages, url, run)));
-      const [first] = read;
-      if (first instanceof ToolFailure && read.every((each) => each instanceof ToolFailure)) throw first;
-      return read.map((each, index): Page | NotRead =>
+      const results = await Promise.all(urls.map((url) => readOne(pages, url, run)));
+      const [first] = results;
+      if (first instanceof ToolFailure && results.every((each) => each instanceof ToolFailure)) throw first;
+      return results.map((each, index): Page | UnreadPage =>
         each instanceof ToolFailure ? { url: urls[index] ?? '', error: each.message } : each,
       );
     },

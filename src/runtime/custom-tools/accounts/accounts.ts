@@ -13,7 +13,7 @@ import { portOf } from '../../../base/outbound/addresses.js';
 import { SignInNeeded } from '../../mcp-client/credential.js';
 import type { Principal, TokenText } from '../../../web/contract/principal.js';
 import { EnvCipher, type StoredEnv } from '../../secrets/env-cipher.js';
-import { exchanged, type Grant, GrantEnded, type OAuthServer, refreshed } from './oauth-flow.js';
+import { exchangeToken, type Grant, GrantEnded, type OAuthServer, refreshGrant } from './oauth-flow.js';
 
 /** The server of an account. */
 export interface AccountServer extends OAuthServer {
@@ -21,14 +21,14 @@ export interface AccountServer extends OAuthServer {
   readonly name: string;
 }
 
-/** A link that signs one caller in to one server, once and soon. */
+/** A one-time sign-in link of one caller for one server. */
 export interface SignInLink {
   readonly server: string;
   readonly user: string;
-  /** The caller, for show. */
+  /** The caller's name for display. */
   readonly userName: string;
   readonly scope?: string | undefined;
-  /** Milliseconds since the epoch. */
+  /** Time of its creation, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -39,7 +39,7 @@ interface Row {
   readonly revision: number;
 }
 
-/** An account as its owner sees it; without `status`: there is none. */
+/** A server and the caller's account at it; without `status` there is none. */
 export interface AccountRow {
   readonly serverId: string;
   readonly server: string;
@@ -49,20 +49,21 @@ export interface AccountRow {
 }
 
 const maxCached = 10_000;
-/** Refreshes of a replica at a time: each holds a connection to the database. */
+/** Concurrent refreshes of a replica. Each holds a database connection. */
 const maxRefreshes = 4;
+/** Lifetime of a sign-in link. */
 const linkMs = 600_000;
 export const signInPath = '/accounts/sign-in';
 
-/** With the address: what is in memory goes to no other one, either. */
+/** Cache key. It contains the URL, so that no token is sent to another address after the URL has changed. */
 const keyOf = ({ id, url }: AccountServer, user: string): string => `${id} ${url.href} ${user}`;
 const boxId = (server: string, user: string): string => `account ${server} ${user}`;
 
-/** Accounts of callers at MCP servers. Their tokens are in memory until they end, and sealed in the database. */
+/** Accounts of callers at MCP servers. Tokens are cached in memory until they expire, and encrypted in the database. */
 @Injectable()
 export class Accounts implements OnApplicationBootstrap {
   private readonly cached = new LRUCache<string, Grant>({ max: maxCached });
-  /** Access tokens of callers to exchange, by the owner of the exchanged token, until they expire. */
+  /** Callers' access tokens that can be exchanged, by owner (see `ownerOf`), until they expire. */
   private readonly subjects = new LRUCache<string, TokenText>({ max: maxCached });
   /** Scopes that servers asked for and accounts lack. */
   private readonly missingScopes = new LRUCache<string, string>({ max: maxCached });
@@ -94,8 +95,8 @@ export class Accounts implements OnApplicationBootstrap {
   }
 
   /**
-   * The owner of the account and of the sessions by which a caller is served. Each access token that is exchanged is one:
-   * no agent of a person uses what another one was given.
+   * The owner of a caller's account and sessions: its key or, if access tokens are exchanged, each token by itself, so that
+   * agents of one person do not share what they obtain.
    */
   ownerOf({ env }: OAuthServer, { keyId, token }: Principal): string | undefined {
     if (!token?.text || env['OAUTH_EXCHANGE_URL'] === undefined) return keyId;
@@ -105,7 +106,7 @@ export class Accounts implements OnApplicationBootstrap {
     return owner;
   }
 
-  /** @returns at once while the token in memory is good @throws SignInNeeded */
+  /** The tokens of an account. Synchronous while the cached one is valid. @throws SignInNeeded */
   grant(server: AccountServer, user: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
@@ -113,18 +114,18 @@ export class Accounts implements OnApplicationBootstrap {
     return this.flights.join(key, () => this.load(server, user));
   }
 
-  /** @returns the scopes that the server asks for, after an account was not enough; with the account's own */
+  /** Scopes that the server has demanded beyond those of the account, joined with these; undefined if there are none. */
   scopesMissing(server: AccountServer, user: string): string | undefined {
     return this.missingScopes.get(keyOf(server, user));
   }
 
-  /** @throws SignInNeeded */
+  /** Notes the scopes that a server demands. @throws SignInNeeded always */
   askForScopes(server: AccountServer, user: string, scopes: string): never {
     this.missingScopes.set(keyOf(server, user), scopes);
     throw new SignInNeeded('Its server asks for more scopes', scopes);
   }
 
-  /** Another grant than that of a token that was refused. @throws SignInNeeded */
+  /** Replaces a grant. @param refused the access token that the server refused @throws SignInNeeded */
   renewed(server: AccountServer, user: string, refused: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
@@ -145,7 +146,7 @@ export class Accounts implements OnApplicationBootstrap {
     this.missingScopes.delete(keyOf(server, user));
   }
 
-  /** Servers that need an account, with that of one caller. */
+  /** All servers that need an account, with the account of one caller. */
   list(user: string): Promise<AccountRow[]> {
     return this.dataSource.query<AccountRow[]>(
       `SELECT t.id AS "serverId", t.name AS server, a.status, a.scope, a.created_at AS "createdAt" FROM custom_tools t
@@ -155,13 +156,13 @@ export class Accounts implements OnApplicationBootstrap {
     );
   }
 
-  /** @returns whether there was one */
+  /** Deletes an account. @returns whether there was one */
   async end(server: string, user: string): Promise<boolean> {
     const sql = `DELETE FROM accounts a USING custom_tools t
       WHERE a.server_id = t.id AND t.name = $1 AND a.user_id = $2 RETURNING a.server_id`;
-    const [gone] = await this.dataSource.query<[unknown[]]>(sql, [server, user]);
+    const [deleted] = await this.dataSource.query<[unknown[]]>(sql, [server, user]);
     this.cached.clear();
-    return gone.length > 0;
+    return deleted.length > 0;
   }
 
   linkFor(link: Omit<SignInLink, 'at'>): string {
@@ -169,8 +170,8 @@ export class Accounts implements OnApplicationBootstrap {
     return `${this.base}${signInPath}?link=${this.links.seal({ ...link, at: Date.now() })}`;
   }
 
-  /** @returns undefined for a link that was altered, has expired or was used */
-  async opened(sealed: string): Promise<SignInLink | undefined> {
+  /** Reads a sign-in link. @returns undefined if it was altered, has expired or was used */
+  async openLink(sealed: string): Promise<SignInLink | undefined> {
     const link = this.links.open(sealed) as SignInLink | undefined;
     if (!link || link.at + linkMs < Date.now()) return undefined;
     const used = await this.dataSource.query<unknown[]>(
@@ -193,7 +194,7 @@ export class Accounts implements OnApplicationBootstrap {
     const way =
       env['OAUTH_EXCHANGE_URL'] === undefined
         ? 'is called with an account of each caller:'
-        : 'takes an access token in exchange, and this call has none (asynchronous calls do not store theirs): call it with one, or';
+        : "exchanges the caller's access token, and this call has none (asynchronous calls do not store theirs): call it with one, or";
     return needed(`${way} open ${signInUrl} within 10 minutes and sign in, then call again`, { signInUrl });
   }
 
@@ -211,7 +212,7 @@ export class Accounts implements OnApplicationBootstrap {
     const { origin } = new URL(user);
     if (URL.parse(server.env['OAUTH_EXCHANGE_URL'] ?? '')?.origin !== origin)
       throw new SignInNeeded(`Access tokens of ${origin} are exchanged at no other OAUTH_EXCHANGE_URL`);
-    const grant = await exchanged(server, subject.reveal()).catch((error: unknown) => {
+    const grant = await exchangeToken(server, subject.reveal()).catch((error: unknown) => {
       throw error instanceof GrantEnded ? new SignInNeeded(error.message) : error;
     });
     const ttl = Math.max(1, this.subjects.getRemainingTTL(user));
@@ -230,11 +231,11 @@ export class Accounts implements OnApplicationBootstrap {
       if (grant.accessToken !== tried) return grant;
       const where = 'WHERE server_id = $1 AND user_id = $2 AND revision = $3';
       try {
-        const next = await refreshed(server, grant);
+        const next = await refreshGrant(server, grant);
         const values = [server.id, user, revision, this.sealed(server.id, user, next), next.scope ?? null];
         const set = 'env = $4, scope = $5, revision = revision + 1';
         const [, count] = await sql.query<[unknown, number]>(`UPDATE accounts SET ${set} ${where}`, values);
-        // Its owner has ended it meanwhile, or signed in again.
+        // The owner has deleted the account meanwhile, or signed in again.
         return count > 0 ? next : (await this.read(sql, server, user)).grant;
       } catch (error) {
         if (!(error instanceof GrantEnded)) throw error;

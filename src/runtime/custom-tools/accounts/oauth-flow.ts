@@ -8,28 +8,28 @@ import { messageOf } from '../../../base/common/message-of.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import type { outboundFetch } from './outbound-fetch.js';
 
-/** An MCP server, and the client by which it is signed in to. */
+/** An MCP server with its OAuth settings. */
 export interface OAuthServer {
   /** The resource for which tokens are issued. */
   readonly url: URL;
-  /** Authorization server of tokens that are for no resource; absent: the one that the resource names. */
+  /** Authorization server of tokens without a resource; absent: the one that the resource names. */
   readonly issuer?: string | undefined;
-  /** Opened: its variables `OAUTH_…` are read. */
+  /** The decrypted environment, of which the variables `OAUTH_…` are read. */
   readonly env: PlainEnv;
   readonly fetch: ReturnType<typeof outboundFetch>;
 }
 
-/** Tokens of an account, with all that is needed to refresh them. */
+/** Tokens of an account, with the client and the endpoints to refresh them. */
 export interface Grant {
   readonly accessToken: string;
-  /** Milliseconds since the epoch, shortly before it ends: from here on it is refreshed before it is used. */
+  /** Time from which the token is refreshed before its use, shortly before it expires; milliseconds since the epoch. */
   readonly renewAt?: number;
   readonly refreshToken?: string | undefined;
   readonly scope?: string | undefined;
   readonly flow: Pick<Flow, 'client' | 'discovery'>;
 }
 
-/** State of a sign-in between its two halves, as JSON. */
+/** State of a sign-in between its redirect and its callback, as JSON. */
 export interface Flow {
   state: string;
   verifier?: string;
@@ -37,14 +37,16 @@ export interface Flow {
   discovery?: OAuthDiscoveryState;
 }
 
-/** The authorization server refuses the refresh token for good. */
+/** The authorization server has refused a token for good. */
 export class GrantEnded extends Error {
   override readonly name = 'GrantEnded';
 }
 
 const library = () => import('@modelcontextprotocol/client');
+/** Max time before the expiry of a token at which it is refreshed. */
 const maxRenewMs = 30_000;
 
+/** The grant of a token answer. @param before supplies a refresh token and scope that the answer omits */
 export function grantOf(tokens: StoredOAuthTokens, flow: Grant['flow'], before?: Grant): Grant {
   const { access_token: accessToken, refresh_token, expires_in: seconds, scope = before?.scope } = tokens;
   const { client, discovery } = flow;
@@ -53,25 +55,25 @@ export function grantOf(tokens: StoredOAuthTokens, flow: Grant['flow'], before?:
     ...(seconds !== undefined && {
       renewAt: Date.now() + 1_000 * seconds - Math.min(maxRenewMs, 100 * seconds),
     }),
-    // Not each server rotates them.
+    // Some servers do not rotate refresh tokens.
     refreshToken: refresh_token ?? before?.refreshToken,
     scope,
     flow: { client, ...(discovery && { discovery }) },
   };
 }
 
-/** The parts of what was discovered that the second half and refreshes need: all of it may be too large for a cookie. */
-function trimmed({
+/** Keeps only the members that the callback and refreshes need, so that the state fits into a cookie. */
+function trimDiscovery({
   authorizationServerMetadata: all,
   resourceMetadata,
   ...others
 }: OAuthDiscoveryState): OAuthDiscoveryState {
-  const kept = [
+  const neededMembers = [
     ...['issuer', 'authorization_endpoint', 'token_endpoint', 'response_types_supported'],
     ...['token_endpoint_auth_methods_supported', 'code_challenge_methods_supported'],
     'authorization_response_iss_parameter_supported',
   ];
-  const members = Object.entries(all ?? {}).filter(([name]) => kept.includes(name));
+  const members = Object.entries(all ?? {}).filter(([name]) => neededMembers.includes(name));
   return {
     ...others,
     ...(all && { authorizationServerMetadata: Object.fromEntries(members) as typeof all }),
@@ -79,11 +81,12 @@ function trimmed({
   };
 }
 
+/** The library's view of one sign-in. It stores all results in the flow. */
 class Provider implements OAuthClientProvider {
   location: URL | undefined;
   discoveryState?: () => OAuthDiscoveryState;
 
-  /** @param documentUrl of the client's metadata document; absent: this server has no https address */
+  /** @param clientMetadataUrl URL of the client's metadata document; absent if this server has no https address */
   constructor(
     private readonly env: PlainEnv,
     readonly redirectUrl: string,
@@ -95,19 +98,18 @@ class Provider implements OAuthClientProvider {
     return clientMetadata(this.redirectUrl);
   }
   state = (): string => this.flow.state;
-  clientInformation = (): StoredOAuthClientInformation | undefined =>
-    this.flow.client ?? registered(this.env);
+  clientInformation = (): StoredOAuthClientInformation | undefined => this.flow.client ?? clientIn(this.env);
   saveClientInformation = (client: StoredOAuthClientInformation): void => void (this.flow.client = client);
   tokens = (): undefined => undefined;
   saveTokens = (): void => undefined;
   redirectToAuthorization = (to: URL): void => void (this.location = to);
   saveCodeVerifier = (verifier: string): void => void (this.flow.verifier = verifier);
   codeVerifier = (): string => '';
-  saveDiscoveryState = (found: OAuthDiscoveryState): void => void (this.flow.discovery = found);
+  saveDiscoveryState = (state: OAuthDiscoveryState): void => void (this.flow.discovery = state);
 }
 
-/** The client that the registration names. */
-function registered({ OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret, OAUTH_ISSUER: issuer }: PlainEnv) {
+/** The client that the tool's variables name. */
+function clientIn({ OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret, OAUTH_ISSUER: issuer }: PlainEnv) {
   if (id === undefined) return undefined;
   return {
     client_id: id,
@@ -116,6 +118,7 @@ function registered({ OAUTH_CLIENT_ID: id, OAUTH_CLIENT_SECRET: secret, OAUTH_IS
   };
 }
 
+/** The metadata document of this server as an OAuth client. */
 export const clientMetadata = (redirectUrl: string) => ({
   client_name: 'Toolkeeper',
   redirect_uris: [redirectUrl],
@@ -125,9 +128,9 @@ export const clientMetadata = (redirectUrl: string) => ({
 });
 
 /**
- * First half of a sign-in: finds the authorization server and a client, and fills the flow.
- * @param scope wanted besides what the server asks for
- * @returns the address to which the browser goes
+ * Begins a sign-in: finds the authorization server, registers a client if needed, and fills the flow.
+ * @param scope scopes in addition to those that the server asks for
+ * @returns the URL to which the browser is redirected
  */
 export async function beginFlow(
   { url, issuer, env, fetch }: OAuthServer,
@@ -136,7 +139,7 @@ export async function beginFlow(
   { scope, documentUrl }: { readonly scope?: string | undefined; readonly documentUrl?: string | undefined },
 ): Promise<URL> {
   const { auth, computeScopeUnion, extractWWWAuthenticateParams } = await library();
-  const challenge = issuer ? {} : extractWWWAuthenticateParams(await challenged(url, fetch));
+  const challenge = issuer ? {} : extractWWWAuthenticateParams(await requestWithoutToken(url, fetch));
   const provider = new Provider(env, redirectUrl, flow, documentUrl);
   if (issuer) provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   const wanted = scope ? computeScopeUnion(scope, challenge.scope) : (env['OAUTH_SCOPE'] ?? challenge.scope);
@@ -151,24 +154,24 @@ export async function beginFlow(
   if (!metadata?.code_challenge_methods_supported?.includes('S256'))
     throw new Error('its authorization server does not support PKCE (S256)');
   if (!provider.location) throw new Error('its authorization server has no address to sign in at');
-  if (flow.discovery) flow.discovery = trimmed(flow.discovery);
-  // The library saves no client that the registration names.
-  flow.client ??= registered(env);
+  if (flow.discovery) flow.discovery = trimDiscovery(flow.discovery);
+  // The library does not save a client that the variables name.
+  flow.client ??= clientIn(env);
   return provider.location;
 }
 
 /**
- * A request without a token, which the server refuses with the scopes and the address of its metadata. Some servers refuse
- * neither `initialize` nor `server/discover`.
+ * Sends a request without a token. The server refuses it with its scopes and the address of its metadata. `tools/list`,
+ * because some servers accept `initialize` and `server/discover` without a token.
  */
-const challenged = (url: URL, fetch: OAuthServer['fetch']): Promise<Response> =>
+const requestWithoutToken = (url: URL, fetch: OAuthServer['fetch']): Promise<Response> =>
   fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   });
 
-/** Second half: exchanges the code. @param iss of the redirect @throws Error if it came from another server */
+/** Finishes a sign-in: exchanges the code. @throws Error if `iss`, of the callback, is another authorization server */
 export async function endFlow(
   { fetch }: OAuthServer,
   redirectUri: string,
@@ -176,7 +179,7 @@ export async function endFlow(
   { code: authorizationCode, iss }: { readonly code: string; readonly iss?: string | undefined },
 ): Promise<Grant> {
   const { exchangeAuthorization } = await library();
-  if (!client || !discovery) throw new Error('it was not begun');
+  if (!client || !discovery) throw new Error('the sign-in was not begun');
   const tokens = await exchangeAuthorization(discovery.authorizationServerUrl, {
     ...requestOf(client, discovery, fetch),
     ...(iss !== undefined && { iss }),
@@ -187,18 +190,19 @@ export async function endFlow(
   return grantOf(tokens, { client, discovery });
 }
 
-/** @throws GrantEnded; another error if the authorization server did not answer */
-export async function refreshed({ fetch }: OAuthServer, grant: Grant): Promise<Grant> {
+/** Refreshes a grant. @throws GrantEnded; another error if the authorization server did not answer */
+export async function refreshGrant({ fetch }: OAuthServer, grant: Grant): Promise<Grant> {
   const { OAuthError, refreshAuthorization } = await library();
   const { client, discovery } = grant.flow;
   const { refreshToken } = grant;
   if (!refreshToken || !client || !discovery) throw new GrantEnded('The account has no refresh token');
   try {
-    const asked = { ...requestOf(client, discovery, fetch), refreshToken };
-    return grantOf(await refreshAuthorization(discovery.authorizationServerUrl, asked), grant.flow, grant);
+    const request = { ...requestOf(client, discovery, fetch), refreshToken };
+    const tokens = await refreshAuthorization(discovery.authorizationServerUrl, request);
+    return grantOf(tokens, grant.flow, grant);
   } catch (error) {
     const isOver = error instanceof OAuthError && ['invalid_grant', 'invalid_client'].includes(error.code);
-    throw isOver ? new GrantEnded(`Its authorization server says ${error.code}`) : error;
+    throw isOver ? new GrantEnded(`Its authorization server answered ${error.code}`) : error;
   }
 }
 
@@ -216,9 +220,10 @@ const requestOf = (
 /** A token of the server itself, by client credentials. */
 export async function clientToken({ url, env, fetch }: OAuthServer): Promise<Grant> {
   const { auth, ClientCredentialsProvider, extractWWWAuthenticateParams } = await library();
-  const { resourceMetadataUrl, scope: asked } = extractWWWAuthenticateParams(await challenged(url, fetch));
+  const challenge = extractWWWAuthenticateParams(await requestWithoutToken(url, fetch));
+  const { resourceMetadataUrl } = challenge;
   const { OAUTH_CLIENT_ID: clientId = '', OAUTH_CLIENT_SECRET: clientSecret = '' } = env;
-  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope = asked } = env;
+  const { OAUTH_ISSUER: expectedIssuer, OAUTH_SCOPE: scope = challenge.scope } = env;
   const provider = new ClientCredentialsProvider({
     clientId,
     clientSecret,
@@ -235,16 +240,17 @@ export async function clientToken({ url, env, fetch }: OAuthServer): Promise<Gra
   return grantOf(tokens, {});
 }
 
+/** Names of RFC 8693. */
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token';
 /** Faults of the authorization server, which say nothing about the token. */
 const serverFaults = ['server_error', 'temporarily_unavailable', 'too_many_requests'];
 
 /**
- * A token for the server in exchange for that of its caller (RFC 8693).
+ * Exchanges a caller's access token for a token of the server (RFC 8693).
  * @throws GrantEnded if it is refused; another error if the authorization server did not answer
  */
-export async function exchanged({ url, env, fetch }: OAuthServer, subject: string): Promise<Grant> {
+export async function exchangeToken({ url, env, fetch }: OAuthServer, subject: string): Promise<Grant> {
   const { fetchToken, OAuthError } = await library();
   const { OAUTH_EXCHANGE_URL: endpoint = '', OAUTH_ISSUER: issuer = endpoint } = env;
   const { OAUTH_AUDIENCE: audience, OAUTH_SCOPE: scope } = env;
@@ -263,14 +269,12 @@ export async function exchanged({ url, env, fetch }: OAuthServer, subject: strin
   };
   try {
     const tokens = await fetchToken(provider, issuer, { metadata, fetchFn: fetch });
-    if (tokens.access_token === subject) throw new GrantEnded('it was given back as it is');
+    if (tokens.access_token === subject) throw new GrantEnded('the same token was returned');
     return grantOf(tokens, {});
   } catch (error) {
     const isRefused = error instanceof OAuthError && !serverFaults.includes(error.code);
-    const why = `${isRefused ? `${error.code}: ` : ''}${messageOf(error)}`.replaceAll(
-      subject,
-      '[access token]',
-    );
+    const message = isRefused ? `${error.code}: ${messageOf(error)}` : messageOf(error);
+    const why = message.replaceAll(subject, '[access token]');
     const Kind = isRefused || error instanceof GrantEnded ? GrantEnded : Error;
     throw new Kind(`The access token of this call was not exchanged: ${why}`);
   }

@@ -2,14 +2,14 @@ import { type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.
 import { Destination } from '../../../base/outbound/connector.js';
 import { readAtMost } from '../../../base/outbound/http-client.js';
 
-/** Shorter than the database lets a transaction wait, within which tokens are refreshed. */
+/** Timeout of a request. Tokens are refreshed within a transaction, whose timeout is longer. */
 const timeoutMs = 8_000;
 const maxBytes = 262_144;
 const bodiless = [101, 204, 205, 304];
 
 /**
  * A `fetch` for addresses that an MCP server names: bounded in time and bytes, without redirects.
- * @param named addresses that the operator names: they may be private; others may not, another port of their host included
+ * @param named addresses that the operator configured. Only these, with their port, may be private.
  */
 export const outboundFetch =
   (named: readonly (string | undefined)[], rules: OutboundRules, ownPort: () => number | undefined) =>

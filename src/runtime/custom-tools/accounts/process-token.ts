@@ -2,15 +2,17 @@ import type { ProcessLimits, ProcessSpec } from '../../process-pool/pool.types.j
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
 
-/** Stands in values of a tool's `env` for the access token of the caller whose process it is. */
+/** Placeholder in a tool's `env` for the access token of the process's caller. */
 export const tokenMark = '${OAUTH_TOKEN}';
-/** Settings of the sign-in, which processes do not get. */
-const ofSignIn = ['CLIENT_ID', 'CLIENT_SECRET', 'ISSUER', 'RESOURCE', 'SCOPE'].map((name) => `OAUTH_${name}`);
+/** Variables of the sign-in, which processes do not get. */
+const signInNames = ['CLIENT_ID', 'CLIENT_SECRET', 'ISSUER', 'RESOURCE', 'SCOPE'].map(
+  (name) => `OAUTH_${name}`,
+);
 
 export const withoutSignIn = (env: PlainEnv): PlainEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !ofSignIn.includes(name)));
+  Object.fromEntries(Object.entries(env).filter(([name]) => !signInNames.includes(name)));
 
-/** A process of one caller: the token is in its environment alone, and taken out of what it writes. */
+/** Adds a caller's token to the environment of a process, and redacts it in the output. */
 export function withToken(
   spec: ProcessSpec,
   token: string | undefined,

@@ -13,7 +13,7 @@ const challengeOf = ({ headers }: Answer): string => String(headers['www-authent
 const lacksScope = (answer: Answer): boolean =>
   answer.statusCode === 403 && /error="?insufficient_scope/.test(challengeOf(answer));
 
-/** Tokens of this server itself. A new one is got shortly before the last one ends, or after it was refused. */
+/** Tokens of this gateway itself. A token is replaced shortly before it expires, or after it was refused. */
 export class SharedCredential implements Credential {
   private grant: Promise<Grant> | undefined;
   private renewAt = 0;
@@ -21,7 +21,7 @@ export class SharedCredential implements Credential {
   constructor(private readonly server: OAuthServer) {}
 
   async token(): Promise<string> {
-    if (!this.grant || this.renewAt <= Date.now()) this.grant = this.got();
+    if (!this.grant || this.renewAt <= Date.now()) this.grant = this.requestGrant();
     return (await this.grant).accessToken;
   }
 
@@ -31,7 +31,7 @@ export class SharedCredential implements Credential {
     return this.token();
   }
 
-  private got(): Promise<Grant> {
+  private requestGrant(): Promise<Grant> {
     this.renewAt = Infinity;
     const grant = clientToken(this.server);
     grant.then(
@@ -44,7 +44,7 @@ export class SharedCredential implements Credential {
 
 /** Accounts of all callers at one server. */
 export class ServerAccounts {
-  /** The token for a process of an admitted caller; absent: its requests get it. @throws Refusal `tool_unavailable` */
+  /** The token for an admitted caller's process; absent if requests carry the token. @throws Refusal `tool_unavailable` */
   tokenOf?(user: string): string;
 
   constructor(
@@ -52,49 +52,51 @@ export class ServerAccounts {
     protected readonly server: AccountServer,
   ) {}
 
+  /** See `Accounts.ownerOf`. */
   ownerOf(caller: Principal): string | undefined {
     return this.accounts.ownerOf(this.server, caller);
   }
 
+  /** Whether a caller's access token is exchanged, instead of using its account. */
   isExchanged(caller: Principal): boolean {
     return this.ownerOf(caller) !== caller.keyId;
   }
 
-  /** @throws Refusal `authorization_required`, with a link if a sign-in helps */
+  /** Checks that a caller can be served. @throws Refusal `authorization_required`, with a link if a sign-in helps */
   async assertSignedIn(caller: Principal): Promise<void> {
     const owner = this.ownerOf(caller);
     if (owner === undefined) throw this.accounts.refusal(this.server, caller);
     try {
-      await this.use(owner);
+      await this.getToken(owner);
     } catch (error) {
       if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
       if (this.isExchanged(caller))
         throw new Refusal('tool_unavailable', `${this.server.name}: ${messageOf(error)}`, {
           retryAfterMs: 1_000,
         });
-      // Only the call needs the token: it says why there is none.
+      // Other errors are left to the call, which needs the token and reports them.
     }
   }
 
-  protected async use(user: string): Promise<void> {
+  protected async getToken(user: string): Promise<void> {
     await this.accounts.grant(this.server, user);
   }
 
-  /** The error of a call as its caller gets it: a refusal with a link if another sign-in would help. */
+  /** The error of a call for its caller: a refusal with a link if another sign-in would help. */
   async explained(error: unknown, caller: Principal): Promise<unknown> {
     if (!(error instanceof ToolFailure)) return error;
     if (error.code === signInNeededCode) {
       const { scope } = (error.data ?? {}) as { readonly scope?: string };
       return this.accounts.refusal(this.server, caller, { message: error.message, ...(scope && { scope }) });
     }
-    // The session could not begin: its caller may have no account.
+    // The session may have failed because the caller has no account.
     return this.assertSignedIn(caller).then(
       () => error,
       (refusal: unknown) => refusal,
     );
   }
 
-  /** Its calls come at the same time: each knows its own token alone. */
+  /** The credential of one caller. */
   credentialOf(user: string): Credential {
     const { accounts, server } = this;
     return {
@@ -108,22 +110,22 @@ export class ServerAccounts {
     };
   }
 
-  /** A scope that was granted already, and is still not enough, is not asked for again. */
+  /** Asks for missing scopes. Scopes that were granted and still do not suffice are not asked for again. */
   private refuseScope(user: string, answer: Answer, { scope: held = '' }: Grant): undefined {
-    const asked = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
+    const demanded = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
     const own = held.split(' ').filter(Boolean);
-    if (asked.every((scope) => own.includes(scope))) return undefined;
-    this.accounts.askForScopes(this.server, user, [...new Set([...own, ...asked])].join(' '));
+    if (demanded.every((scope) => own.includes(scope))) return undefined;
+    this.accounts.askForScopes(this.server, user, [...new Set([...own, ...demanded])].join(' '));
   }
 }
 
 const maxTokens = 10_000;
 
-/** Accounts at a server that gets the token of a caller with the process of that caller. */
+/** Accounts at a server whose processes each get the token of one caller. */
 export class ProcessAccounts extends ServerAccounts {
-  /** Tokens with which calls were admitted last. */
+  /** Tokens of the last admitted calls, by owner. */
   private readonly tokens = new LRUCache<string, string>({ max: maxTokens });
-  /** Tokens that replaced a refused one. A server that also refuses these has another reason. */
+  /** Tokens that replaced a refused one. If they are refused as well, the token is not the cause. */
   private readonly replacements = new LRUCache<string, string>({ max: maxTokens });
 
   override tokenOf(user: string): string {
@@ -133,7 +135,7 @@ export class ProcessAccounts extends ServerAccounts {
     throw new Refusal('tool_unavailable', detail, { retryAfterMs: 1_000 });
   }
 
-  protected override async use(user: string): Promise<void> {
+  protected override async getToken(user: string): Promise<void> {
     try {
       this.tokens.set(user, (await this.accounts.grant(this.server, user)).accessToken);
     } catch (error) {
@@ -144,13 +146,13 @@ export class ProcessAccounts extends ServerAccounts {
 
   override async explained(error: unknown, caller: Principal): Promise<unknown> {
     const user = this.ownerOf(caller) ?? '';
-    // A renewal that fails for good shows in the check below.
+    // The check below reports a renewal that failed for good.
     if (error instanceof ToolFailure && isUnauthorized(error.message))
       await this.renewOnce(user).catch(() => undefined);
     return super.explained(error, caller);
   }
 
-  /** Only the words of a failure tell that its token was refused: without another one to try, they end no account. */
+  /** Renews a token once. Without a refresh token the account stays, because only the failure's text suggests a refusal. */
   private async renewOnce(user: string): Promise<void> {
     const { accessToken, refreshToken } = await this.accounts.grant(this.server, user);
     if (refreshToken === undefined || this.replacements.get(user) === accessToken) return;

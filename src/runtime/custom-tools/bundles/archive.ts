@@ -16,31 +16,32 @@ import { Parser, type ReadEntry } from 'tar';
 import { sha256 } from '../../../base/common/canonical-json.js';
 import { messageOf } from '../../../base/common/message-of.js';
 
-/** The caps on an archive. */
+/** Limits of an archive's content. */
 export interface UnpackLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
 }
 
+/** The files of an archive. */
 export interface Unpacked {
-  /** SHA-256 over paths, contents and executable bits of all files: the same files have the same, however they were packed. */
+  /** SHA-256 of the paths, contents and executable bits of all files, independent of how they were packed. */
   readonly hash: string;
   readonly files: number;
   readonly bytes: number;
 }
 
 const maxPathLength = 512;
-/** Maximum bytes of the headers that give the next entry a long name. */
+/** Max bytes of a header that contains a long name. */
 const maxMetaBytes = 65_536;
-/** Bytes of an entry in a tar beside its content: headers and padding. */
+/** Max bytes of headers and padding per entry of a tar. */
 const entryOverhead = 4_096;
 const gzipMagic = 0x1f;
 const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
 
 /**
- * Unpacks a gzipped tar of regular files and folders into a folder that there is not yet. Nothing else is ever made there,
- * so that no path can lead out of it. It writes synchronously: it belongs into a thread.
- * @throws Error with a one-line reason; files unpacked before it are not removed
+ * Unpacks a gzipped tar into a new folder. Only regular files and folders are created, so that no path can lead out of it.
+ * Writes synchronously, so it must run in a thread.
+ * @throws Error with a one-line reason; files that were already unpacked stay
  */
 export async function unpack(archive: string, folder: string, limits: UnpackLimits): Promise<Unpacked> {
   const unpacking = new Unpacking(folder, limits);
@@ -55,11 +56,11 @@ export async function unpack(archive: string, folder: string, limits: UnpackLimi
   parser.on('error', (error: unknown) => (failure ??= error));
   let isAtEnd = false;
   parser.on('eof', () => (isAtEnd = true));
-  let left = limits.maxBytes + limits.maxEntries * entryOverhead;
-  for await (const chunk of gunzipped(archive)) {
-    left -= chunk.length;
-    if (left < 0) throw tooLarge(limits);
-    // Zeros may follow the end of a tar, and the parser would read all of them.
+  let remaining = limits.maxBytes + limits.maxEntries * entryOverhead;
+  for await (const chunk of gunzip(archive)) {
+    remaining -= chunk.length;
+    if (remaining < 0) throw tooLarge(limits);
+    // The parser would read all zeros that follow the end of a tar.
     if (!isAtEnd) parser.write(chunk);
     if (failure !== undefined) break;
   }
@@ -68,14 +69,14 @@ export async function unpack(archive: string, folder: string, limits: UnpackLimi
   return unpacking.result();
 }
 
-/** The hash of a folder's files, which is that of the bundle that was unpacked there. What is neither file nor folder counts as well. */
+/** The hash of a folder, equal to that of the bundle that was unpacked there. Other things than files change it, too. */
 export async function hashFolder(folder: string): Promise<string> {
   const lines: string[] = [];
   for await (const entry of await opendir(folder, { recursive: true })) {
     if (entry.isDirectory()) continue;
     const path = join(entry.parentPath, entry.name);
     const content = entry.isFile() ? await fileHash(path) : 'no file';
-    lines.push(listed(relative(folder, path), statSync(path, { throwIfNoEntry: false })?.mode ?? 0, content));
+    lines.push(lineOf(relative(folder, path), statSync(path, { throwIfNoEntry: false })?.mode ?? 0, content));
   }
   return hashOf(lines);
 }
@@ -86,19 +87,20 @@ const fileHash = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 const modeOf = (mode: number): number => ((mode & 0o100) !== 0 ? 0o555 : 0o444);
-const listed = (path: string, mode: number, hash: string): string =>
+/** The line of a file in the text that is hashed. */
+const lineOf = (path: string, mode: number, hash: string): string =>
   `${modeOf(mode).toString(8)} ${hash} ${path}\n`;
 const hashOf = (lines: readonly string[]): string => sha256([...lines].sort().join(''));
 
-/** The tar in an archive. @throws Error where there is none */
-async function* gunzipped(archive: string): AsyncGenerator<Buffer> {
+/** The tar in an archive. @throws Error if there is none */
+async function* gunzip(archive: string): AsyncGenerator<Buffer> {
   const source = createReadStream(archive);
   const tar = source.pipe(createGunzip());
   source.once('error', (error) => tar.destroy(error));
   let isFirst = true;
   try {
     for await (const chunk of tar as AsyncIterable<Buffer>) {
-      // The parser would unpack what is compressed twice without a bound.
+      // The parser would unpack a second compression without a limit.
       if (isFirst && chunk[0] === gzipMagic) throw new Error('it is compressed twice');
       isFirst = false;
       yield chunk;
@@ -114,9 +116,10 @@ async function* gunzipped(archive: string): AsyncGenerator<Buffer> {
 const tooLarge = ({ maxBytes }: UnpackLimits): Error =>
   new Error(`it unpacks to more than ${maxBytes} bytes`);
 
-/** Makes the files of one archive. */
+/** Creates the files of one archive. */
 class Unpacking {
-  private readonly listed = new Map<string, string>();
+  /** Lines of the created files, by path. */
+  private readonly lines = new Map<string, string>();
   private readonly folders = new Set<string>();
   private entries = 0;
   private bytes = 0;
@@ -144,17 +147,17 @@ class Unpacking {
   }
 
   result(): Unpacked {
-    return { hash: hashOf([...this.listed.values()]), files: this.listed.size, bytes: this.bytes };
+    return { hash: hashOf([...this.lines.values()]), files: this.lines.size, bytes: this.bytes };
   }
 
   private makeFile(path: string, entry: ReadEntry): void {
     this.bytes += entry.size;
     if (this.bytes > this.limits.maxBytes) throw tooLarge(this.limits);
-    if (this.listed.has(path)) throw new Error(`${JSON.stringify(path)} is in it twice`);
+    if (this.lines.has(path)) throw new Error(`${JSON.stringify(path)} is in it twice`);
     this.makeFolder(dirname(path));
     const mode = modeOf(entry.mode ?? 0);
     const file = openSync(join(this.folder, path), 'wx', mode);
-    // Independent of the server's umask: a tool may run as a user of its own.
+    // Overrides the server's umask, because the tool may run as another user.
     fchmodSync(file, mode);
     const hash = createHash('sha256');
     entry.on('data', (chunk: Buffer) => {
@@ -163,7 +166,7 @@ class Unpacking {
     });
     entry.on('end', () => {
       closeSync(file);
-      this.listed.set(path, listed(path, mode, hash.digest('hex')));
+      this.lines.set(path, lineOf(path, mode, hash.digest('hex')));
     });
   }
 
@@ -177,7 +180,7 @@ class Unpacking {
   }
 }
 
-/** Marks that turn or hide text make a path look like another; joiners are part of some languages. */
+/** Characters that make a path look like another, such as direction marks. Joiners are allowed: some languages need them. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\ufffd]|(?![\u200c\u200d])\p{Cf}/u;
 
 /** @throws Error for a path that leaves the folder or contains unreadable characters */

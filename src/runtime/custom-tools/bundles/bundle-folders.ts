@@ -21,16 +21,16 @@ import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
 const sweepEveryMs = 3_600_000;
-/** A work folder as old as this was left by a server that was killed. */
+/** Age at which a work folder counts as left by a killed server. */
 const abandonedMs = 3_600_000;
 const timeoutMs = 120_000;
 const workPrefix = '.work-';
-/** A stored bundle was within the limits of its day. */
+/** For stored bundles, which were within the limits at their upload. */
 const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
 
 /**
- * The files of bundles on this machine: `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`, unpacked from the database when they are
- * needed first. Such a folder is whole, and never changes: one that somebody changed all the same is unpacked again.
+ * The files of bundles on this machine, in `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`. A bundle is unpacked from the database
+ * when it is first needed. Such a folder is complete and never changes; if somebody changed it, it is unpacked again.
  */
 @Injectable()
 export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -58,20 +58,21 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /**
-   * @param checked false: nothing is started from it now, so that its files need not be looked at
-   * @throws Problem `invalid_request` if it is not in the database, or cannot be unpacked here
+   * The folder of a bundle.
+   * @param verify whether to compare its files with the hash, as before a start
+   * @throws Problem `invalid_request` if the bundle is not in the database or cannot be unpacked here
    */
-  async folderOf(hash: string, checked = true): Promise<string> {
+  async folderOf(hash: string, verify = true): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
-    if (!checked && (await isFolder(folder))) return folder;
+    if (!verify && (await isFolder(folder))) return folder;
     return this.fetching.join(hash, () => this.fetch(hash));
   }
 
   /**
-   * A folder to work in, which is removed afterwards.
-   * @throws Problem `invalid_request` if none can be made
+   * Runs work with a temporary folder, which is removed afterwards.
+   * @throws Problem `invalid_request` if no folder can be made
    */
-  async within<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  async withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const { dir } = this.config.bundles;
     const folder = await mkdir(dir, { recursive: true, mode: 0o755 })
       .then(() => mkdtemp(join(dir, workPrefix)))
@@ -85,10 +86,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  /**
-   * @param limits those for what strangers send, unless they are given
-   * @throws Error with a one-line reason
-   */
+  /** Unpacks an archive. @param limits default: those for uploads @throws Error with a one-line reason */
   async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
     const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
     const order = { archive, folder, limits: limits ?? { maxEntries, maxBytes } };
@@ -109,25 +107,26 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   private async fetch(hash: string): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
-    const found = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
-    if (found === hash) return folder;
+    const presentHash = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
+    if (presentHash === hash) return folder;
     const archive = await this.repository.archive(hash);
     if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
-    await this.within(async (work) => {
-      const [file, files] = [join(work, 'bundle.tgz'), join(work, 'files')];
+    await this.withFolder(async (work) => {
+      const file = join(work, 'bundle.tgz');
+      const files = join(work, 'files');
       await writeFile(file, archive);
       const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
         throw unpackable(messageOf(error));
       });
-      // A bundle whose packages an earlier version installed has another hash than its upload.
-      if (found === unpacked.hash) return;
-      if (found !== undefined) {
+      // If an earlier version installed the packages of a bundle, its files have another hash than the upload.
+      if (presentHash === unpacked.hash) return;
+      if (presentHash !== undefined) {
         this.logger.error(
           `The files in ${folder} are not those of the bundle: they were changed, and are unpacked again`,
         );
         await rename(folder, join(work, 'changed'));
       }
-      // Another server that shares the folder may have been faster.
+      // Another server with the same folder may have been faster.
       await rename(files, folder).catch(async (error: unknown) => {
         if (!(await isFolder(folder))) throw error;
       });
@@ -135,16 +134,16 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     return folder;
   }
 
-  /** Removes what no revision needs. Folders first: what is removed from the database now may still run somewhere until the next time. */
+  /** Removes unused folders, then unused rows. Folders of these rows go an hour later, because they may still be in use. */
   async sweep(): Promise<void> {
     const { dir } = this.config.bundles;
-    // A folder comes after its row, and so do these questions.
+    // Folders are listed before rows, because each row precedes its folder.
     const names = await readdir(dir).catch(() => []);
-    const kept = await this.repository.hashes();
+    const hashes = await this.repository.hashes();
     for (const name of names) {
       const path = join(dir, name);
-      const isLeft = name.startsWith(workPrefix) ? await isAbandoned(path) : !kept.has(name);
-      if (isLeft) await rm(path, { recursive: true, force: true });
+      const isUnused = name.startsWith(workPrefix) ? await isAbandoned(path) : !hashes.has(name);
+      if (isUnused) await rm(path, { recursive: true, force: true });
     }
     await this.repository.removeUnused();
   }
@@ -162,7 +161,7 @@ const maxFiles = 200;
 const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
-/** Reads the files of an unpacked bundle. */
+/** Reads the files of an unpacked bundle, at most `maxFiles`; `content` is null if it is binary or too large. */
 export async function filesIn(folder: string, { files }: Pick<StoredBundle, 'files'>) {
   const data: { path: string; content: string | null; executable: boolean }[] = [];
   let bytesLeft = maxTextBytes;

@@ -21,6 +21,7 @@ export interface TakenBundle {
   readonly manifest: string;
 }
 
+/** The upload of a bundle. */
 export interface Upload {
   /** A gzipped tar with a tool.json at its top. */
   readonly body: Readable;
@@ -37,17 +38,16 @@ export class Bundles {
     private readonly folders: BundleFolders,
   ) {}
 
-  /**
-   * @throws Problem `invalid_request` with the reason, `payload_too_large`, `forbidden` if bundles are disabled
-   */
+  /** Stores an upload. @throws Problem `invalid_request`, `payload_too_large`, `forbidden` if bundles are disabled */
   async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
     const { maxBytes } = this.config.bundles;
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
     // Checked before reading, because aborting a body closes the connection before the answer is sent.
     if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
-    return this.folders.within(async (work) => {
-      const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
-      await pipeline(body, capped(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
+    return this.folders.withFolder(async (work) => {
+      const archive = join(work, 'upload.tgz');
+      const files = join(work, 'files');
+      await pipeline(body, limitTo(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
         if ((error as NodeJS.ErrnoException).code === 'ECONNRESET')
           throw wrong('', 'ended before all of it had come');
         throw error;
@@ -63,11 +63,11 @@ export class Bundles {
     });
   }
 
-  /** @throws Problem `not_found` */
+  /** A stored bundle. @throws Problem `not_found` */
   async get(hash: string): Promise<StoredBundle> {
-    const found = await this.repository.find(hash);
-    if (!found) throw new Problem('not_found', `There is no bundle ${hash}`);
-    return found;
+    const bundle = await this.repository.find(hash);
+    if (!bundle) throw new Problem('not_found', `There is no bundle ${hash}`);
+    return bundle;
   }
 
   /** @throws Problem `invalid_request` */
@@ -82,7 +82,7 @@ export class Bundles {
 const maxManifestBytes = 262_144;
 
 /** Limits a stream to a number of bytes. */
-const capped = (maxBytes: number) =>
+const limitTo = (maxBytes: number) =>
   async function* (body: AsyncIterable<Buffer>) {
     let bytes = 0;
     for await (const chunk of body) {
@@ -97,12 +97,12 @@ const tooLarge = (what: string): Problem =>
 
 const maxTextBytes = 4_194_304;
 
-/** By package manager: the file that names packages, the folder with them, and a check whether the file names any. */
+/** Package managers: the file that names packages, the folder with them, and a check whether the file names any. */
 const ecosystems = [
   {
     file: 'package.json',
     folder: 'node_modules',
-    namesSome: (text: string): boolean => {
+    namesPackages: (text: string): boolean => {
       const { dependencies, optionalDependencies } = jsonIn('package.json', text);
       return Object.keys({ ...dependencies, ...optionalDependencies }).length > 0;
     },
@@ -110,7 +110,7 @@ const ecosystems = [
   {
     file: 'requirements.txt',
     folder: 'site-packages',
-    namesSome: (text: string): boolean => /^\s*[^\s#]/m.test(text),
+    namesPackages: (text: string): boolean => /^\s*[^\s#]/m.test(text),
   },
 ];
 
@@ -119,10 +119,10 @@ const ecosystems = [
  * @throws Problem `invalid_request` that names the file of the bundle
  */
 async function refuseMissingPackages(bundle: string): Promise<void> {
-  for (const { file, folder, namesSome } of ecosystems) {
+  for (const { file, folder, namesPackages } of ecosystems) {
     const text = await textOf(bundle, file);
     const isThere = await statOf(join(bundle, folder));
-    if (text === '' || isThere || !namesSome(text)) continue;
+    if (text === '' || isThere || !namesPackages(text)) continue;
     throw wrong(
       `/${file}`,
       `names packages, and there is no ${folder} beside it: \`toolkeeper tool bundle <folder>\` installs them there`,

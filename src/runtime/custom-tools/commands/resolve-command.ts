@@ -14,20 +14,21 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 /** @returns why the tool's user may not run a program; undefined: it may */
 type WhyNotRun = (program: string) => Promise<string | undefined>;
 
+/** A command as it is started. */
 export interface ResolvedCommand {
   readonly spec: ProcessSpec;
-  /** The file that the command led to, links resolved. */
+  /** The file of the command, with links resolved. */
   readonly realPath: string;
-  /** The index of the argument that is an interpreter's script; absent if none is known to be. */
+  /** Index of the argument that is an interpreter's script; absent if there is none or it is not known. */
   readonly script?: number;
 }
 
 /**
- * Resolves what a tool's process is started from: the program, the working directory, a clean environment.
+ * Resolves the program, the working directory and the complete environment of a tool's process.
  * @param tool as registered
- * @param place where it runs, its arguments there, and whether it came in a bundle that may hold any code
- * @param root where relative working directories begin
- * @param own the tool's own variables, opened
+ * @param place its working directory, its arguments there, and whether it came in a bundle that may hold any code
+ * @param own the tool's own variables, decrypted
+ * @param root base of relative working directories
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
@@ -51,17 +52,17 @@ export async function resolveCommand(
   const link = await findExecutable(command, candidates, whyNotRun, isInterpreter);
   const realPath = await realpath(link);
   const isHosts = !command.includes('/') || realPath === (await onHostPath(basename(command), whyNotRun));
-  const found = { command, args: placed, writtenArgs, cwd, realPath, isHosts, mayBringCode };
-  const args = await rules.checkCommand(found);
+  const program = { command, args: placed, writtenArgs, cwd, realPath, isHosts, mayBringCode };
+  const args = await rules.checkCommand(program);
   checkPin(tool, realPath);
   const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
-  const script = rules.scriptOf(found);
+  const script = rules.scriptOf(program);
   return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
 /**
- * A path must lead where it led when it was registered. A bare name is looked up on the server's own PATH, which is
- * the operator's: an upgrade of the interpreter is no attack.
+ * A path must lead to the same file as at registration. A bare name is looked up on the server's own PATH: the operator
+ * may upgrade the interpreter.
  */
 function checkPin(
   { command, pinnedCommand }: Pick<CustomTool, 'command' | 'pinnedCommand'>,
@@ -75,8 +76,8 @@ function checkPin(
 }
 
 /**
- * The file itself is started, so that a link that is changed later changes nothing. An interpreter starts by its link if
- * it finds something by that: a virtual environment beside it, or its name, which one program for many goes by.
+ * The path to start. The file itself, so that changing the link later has no effect; but the link of an interpreter if
+ * the link decides its behaviour: it is in a virtual environment, or is one of many names for the same program.
  */
 async function startPath(link: string, real: string, isInterpreter: boolean): Promise<string> {
   if (isInterpreter && stemOf(basename(link)) !== stemOf(basename(real))) return link;
@@ -84,18 +85,18 @@ async function startPath(link: string, real: string, isInterpreter: boolean): Pr
   return inEnvironment ? link : real;
 }
 
-/** Built from nothing: four names of the host, those the tool was granted, and the tool's own. */
+/** The environment: defaults, a few variables of the host, those granted to the tool, and the tool's own. */
 function toolEnvironment(
   { permissions }: Pick<CustomTool, 'permissions'>,
   own: PlainEnv,
 ): Record<string, string> {
-  const asked = permissions?.allowedEnvironmentVars ?? [];
-  const refused = asked.findIndex(isServersOwn);
+  const requested = permissions?.allowedEnvironmentVars ?? [];
+  const refused = requested.findIndex(isServersOwn);
   if (refused >= 0) {
-    const why = `${asked[refused]} is a setting of the server itself: give the tool its own value in env`;
+    const why = `${requested[refused]} is a setting of the server itself: give the tool its own value in env`;
     throw wrong(`/permissions/allowedEnvironmentVars/${refused}`, why);
   }
-  const granted = [...alwaysGiven, ...asked];
+  const granted = [...alwaysGiven, ...requested];
   const inherited = granted.flatMap((name) => {
     const value = hostVariable(name);
     return value === undefined ? [] : [[name, value] as const];
@@ -103,7 +104,7 @@ function toolEnvironment(
   return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles, ...Object.fromEntries(inherited), ...own };
 }
 
-/** Programs end where a settings file in /etc is there and closed to them, as it is in the sandbox; without these they do not look. */
+/** Keep git and wget from reading settings in /etc: they exit if such a file exists but is unreadable, as in the sandbox. */
 const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
 
 /**
@@ -121,9 +122,9 @@ const onHostPath = (name: string, whyNotRun: WhyNotRun): Promise<string | undefi
   );
 
 /**
- * Finds the first program that the tool's user may run. The files are looked at side by side: one after the other, each
- * look waits for a turn of an event loop that may be busy.
- * @param isInterpreter scripts come last: they wrap an interpreter elsewhere, which is not visible in the sandbox
+ * Finds the first program that the tool's user may run. The files are checked concurrently, because each check waits for
+ * an event loop that may be busy.
+ * @param isInterpreter if true, scripts come last: they wrap an interpreter elsewhere, which the sandbox does not show
  * @throws Problem `invalid_request`
  */
 async function findExecutable(
@@ -133,16 +134,17 @@ async function findExecutable(
   isInterpreter = false,
 ): Promise<string> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
-  const there = candidates.filter((_, n) => problems[n] === undefined);
-  const isShim = await Promise.all(there.map(async (path) => isInterpreter && (await isScript(path))));
-  let closed: string | undefined;
-  for (const path of [...there.filter((_, n) => !isShim[n]), ...there.filter((_, n) => isShim[n])]) {
+  const runnable = candidates.filter((_, n) => problems[n] === undefined);
+  const isShim = await Promise.all(runnable.map(async (path) => isInterpreter && (await isScript(path))));
+  const shims = runnable.filter((_, n) => isShim[n]);
+  let obstacle: string | undefined;
+  for (const path of [...runnable.filter((_, n) => !isShim[n]), ...shims]) {
     const why = (await whyNotRun(path)) ?? (await whyNotRun(await realpath(path)));
     if (why === undefined) return path;
-    closed ??= why;
+    obstacle ??= why;
   }
   const reason = command.includes('/') ? problems[0] : 'was not found on the PATH';
-  throw wrong('/command', `${JSON.stringify(command)} ${closed ? `cannot be run: ${closed}` : reason}`);
+  throw wrong('/command', `${JSON.stringify(command)} ${obstacle ? `cannot be run: ${obstacle}` : reason}`);
 }
 
 function candidatesFor(command: string, cwd: string, path: string): string[] {
@@ -150,7 +152,7 @@ function candidatesFor(command: string, cwd: string, path: string): string[] {
   return path.split(delimiter).map((folder) => join(folder, command));
 }
 
-/** @throws Problem `invalid_request` if a file that could be started cannot be any more */
+/** @throws Problem `invalid_request` if the file cannot be executed (any more) */
 export async function checkExecutable(path: string): Promise<void> {
   const problem = await whyNotExecutable(path);
   if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
@@ -179,8 +181,8 @@ export async function isScript(path: string): Promise<boolean> {
   }
 }
 
-/** An executable that was found, and its arguments. */
-interface FoundCommand {
+/** An executable and its arguments, to be checked. */
+interface CandidateCommand {
   /** The command as it was registered. */
   readonly command: string;
   readonly args: readonly string[];
@@ -190,21 +192,21 @@ interface FoundCommand {
   readonly cwd: string;
   /** The file itself, links resolved. */
   readonly realPath: string;
-  /** It is the file that the server's own PATH has under the command's name. */
+  /** Whether the server's own PATH has this file under the command's name. */
   readonly isHosts: boolean;
-  /** It came in a bundle, and bundles are taken. */
+  /** Whether it came in a bundle, and bundles are accepted. */
   readonly mayBringCode: boolean;
 }
 
-/** Options that change nothing about the code that runs, for any interpreter. */
+/** Interpreter options that do not change which code runs. */
 const harmless = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
 const harmlessOptions = '-u, -jar, --no-warnings, --enable-source-maps and --max-old-space-size=<MB>';
 
-/** Decides what a tool may be started from; every refusal is a Problem `invalid_request` that names the field. */
+/** Rules for the commands of tools. Every refusal is a Problem `invalid_request` that names the field. */
 export class CommandRules {
   constructor(private readonly config: AppConfig['commands']) {}
 
-  /** Checks what needs no look at the disk. */
+  /** Checks everything that does not need the disk. */
   checkText({ command, workingDir }: { command: string; workingDir: string | null }): void {
     if (command.startsWith('-')) throw wrong('/command', 'must not begin with a dash');
     if (climbs(command)) throw wrong('/command', 'must not hold ".."');
@@ -215,7 +217,7 @@ export class CommandRules {
    * Checks the variables that a tool gets. If code must lie below a root, no variable may make a program load it from
    * elsewhere. A tool may get the server's own variables only if they are harmless or the operator lists them.
    * @param own the names of the tool's own variables
-   * @param granted those that it is given of the server's
+   * @param granted names of the server's variables that the tool gets
    */
   checkVariables(own: readonly string[], granted: readonly string[]): void {
     const { allowedRoots, allowedVariables } = this.config;
@@ -239,7 +241,7 @@ export class CommandRules {
     }
   }
 
-  /** @param workingDir absolute; only one that the registration names is asked about */
+  /** Checks the working directory that a registration names. @param workingDir absolute */
   async checkWorkingDir(workingDir: string): Promise<void> {
     const real = await realpath(workingDir);
     if (!(await this.isBelowRoots(real))) throw this.outside('/workingDir', real, real);
@@ -251,8 +253,8 @@ export class CommandRules {
    * @returns the arguments to start it with
    * @throws Problem `invalid_request` naming `/command` or the argument
    */
-  async checkCommand(found: FoundCommand): Promise<readonly string[]> {
-    const { command, args, writtenArgs, cwd, realPath, isHosts, mayBringCode } = found;
+  async checkCommand(candidate: CandidateCommand): Promise<readonly string[]> {
+    const { command, args, writtenArgs, cwd, realPath, isHosts, mayBringCode } = candidate;
     const isInterpreter = this.isInterpreter(command);
     const first = args.findIndex((arg) => !harmless.test(arg));
     if ((isInterpreter || this.isInterpreter(realPath)) && climbs(writtenArgs[first] ?? ''))
@@ -277,7 +279,7 @@ export class CommandRules {
     return args.with(first, await this.checkScript(resolve(cwd, arg), `/args/${first}`));
   }
 
-  /** Whether a program is an interpreter by its name; `python3.12` is one where `python3` or `python` is. */
+  /** Whether a program's name is that of an interpreter; `python3.12` is one if `python3` or `python` is. */
   isInterpreter(program: string): boolean {
     const name = basename(program);
     return [name, name.replace(/\.[\d.]+$/, ''), stemOf(name)].some((each) =>
@@ -286,7 +288,7 @@ export class CommandRules {
   }
 
   /** @returns the index of the argument that an interpreter takes as its script, if it can be determined */
-  scriptOf({ command, args }: Pick<FoundCommand, 'command' | 'args'>): number | undefined {
+  scriptOf({ command, args }: Pick<CandidateCommand, 'command' | 'args'>): number | undefined {
     const first = args.findIndex((arg) => !harmless.test(arg));
     return this.isInterpreter(command) && /^[^-+]/.test(args[first] ?? '') ? first : undefined;
   }
@@ -294,7 +296,7 @@ export class CommandRules {
   private async checkScript(path: string, pointer: string): Promise<string> {
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined) throw wrong(pointer, `does not exist: ${path}`);
-    // A script finds what belongs to it beside its name, not beside what that is a link to.
+    // Interpreters look for modules beside the link, so its folder must be allowed, too.
     for (const place of [real, path])
       if (!(await this.isBelowRoots(place))) throw this.outside(pointer, place, dirname(place));
     return path;
@@ -308,7 +310,7 @@ export class CommandRules {
     );
   }
 
-  /** @param path absolute; a root counts by its own name, too, if it is a link */
+  /** @param path absolute; a root that is a link also counts under its own name */
   private async isBelowRoots(path: string): Promise<boolean> {
     const roots = this.config.allowedRoots;
     if (roots === undefined) return true;
@@ -320,7 +322,7 @@ export class CommandRules {
   }
 }
 
-/** Given to every tool. */
+/** Variables of the host that every tool gets. */
 const alwaysGiven: readonly string[] = ['PATH', 'HOME', 'LANG'];
 
 const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
@@ -330,7 +332,7 @@ const mayBeSet =
   `with CUSTOM_TOOLS_ALLOWED_ROOTS a tool may set ${harmlessVariables.join(', ')}, ` +
   'and what CUSTOM_TOOLS_ALLOWED_ENV lists';
 
-/** `python3.12` is `python`. */
+/** The name without its version: `python3.12` becomes `python`. */
 const stemOf = (name: string): string => name.replace(/[\d.]+$/, '');
 
 const climbs = (path: string): boolean => path.split('/').includes('..');

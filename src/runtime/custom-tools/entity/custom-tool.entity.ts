@@ -8,17 +8,17 @@ export type ToolStatus = (typeof toolStatuses)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
-/** A registered executable: its settings, and its condition. */
+/** A registered executable or MCP server: its settings and its state. */
 @Entity('custom_tools')
 export class CustomTool extends ToolSettings {
   @PrimaryColumn('uuid') id!: string;
-  /** Tells its own user from those of other tools, where the gateway runs as root; never changes. */
+  /** Determines the Unix user of its processes if the gateway runs as root. Never changes. */
   @Column('integer', { name: 'user_number', unique: true }) userNumber!: number;
   declare env: StoredEnv;
   declare annotations: ToolAnnotations;
-  /** The real path of `command` at the registration; null: not found out yet. */
+  /** The real path of `command` at the registration; null: not determined yet. */
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
-  /** The current one's number; 0 until its first is made. */
+  /** Number of the current revision; 0 before the first one is stored. */
   @Column('integer') revision!: number;
   @Column('text') status!: ToolStatus;
   @Column('timestamptz', { name: 'last_health_check', nullable: true }) lastHealthCheck!: Date | null;

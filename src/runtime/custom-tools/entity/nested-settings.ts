@@ -28,7 +28,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
     10_000,
     usual(
       5,
-      'Errors at which advice is to break; tool faults that open its circuit (absent: CIRCUIT_FAILURES)',
+      'Errors for the advice to break, and tool faults that open its circuit (absent: CIRCUIT_FAILURES)',
     ),
   )
   readonly errorThreshold?: number;
@@ -42,7 +42,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
   readonly slowCallMs?: number;
 }
 
-/** `host`, `host:port`, `*.domain` or an address. */
+/** Checks that all entries are `host`, `host:port`, `*.domain` or an address. */
 const HostRules = (): PropertyDecorator =>
   Rule('must hold host names, *.domains or addresses, each with a :port or without', (hosts) =>
     (hosts as string[]).every((host) => parseHostRule(host) !== undefined),

@@ -15,28 +15,29 @@ export interface RevisionContent {
   readonly files: readonly ProgramFile[];
 }
 
-/** One difference between two revisions; its path leads into `{configuration, files}`. */
+/** A difference between two revisions. Its path is a pointer into `{configuration, files}`. */
 export type RevisionChange = JsonDifference;
 
 /** Settings that every revision stores; others only if they differ from the default. */
-const alwaysHeld = new Set(
+const alwaysStored = new Set(
   (
     'name description version command args workingDir inputSchema timeoutMs maxRetries retryDelayMs poolSize minProcesses ' +
     'maxConcurrency keepAlive annotations sandbox permissions fallback callsPerInvestigation tags metadata'
   ).split(' '),
 );
 
-/** The settings that make a revision. A setting that a later version adds changes no revision of tools that do not use it. */
+/** The settings of a revision. New settings of later versions do not change the revisions of tools that do not use them. */
 export function configurationOf(tool: CustomTool): ToolConfiguration {
-  const { env: _apart, ...initial } = initialOf(ToolSettings);
-  const held = Object.entries(initial).flatMap(([name, value]) => {
-    const own = tool[name as keyof typeof initial];
-    return own === undefined || (own === value && !alwaysHeld.has(name)) ? [] : [[name, own]];
+  const { env: _hashedSeparately, ...defaults } = initialOf(ToolSettings);
+  const settings = Object.entries(defaults).flatMap(([name, value]) => {
+    const own = tool[name as keyof typeof defaults];
+    const isOmitted = own === undefined || (own === value && !alwaysStored.has(name));
+    return isOmitted ? [] : [[name, own]];
   });
-  return Object.fromEntries(held) as ToolConfiguration;
+  return Object.fromEntries(settings) as ToolConfiguration;
 }
 
-/** Configures a tool as a revision says. The pinned path of its command is kept only for the same command. */
+/** Gives a tool the configuration of a revision. The pinned path stays only if the command is the same. */
 export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
   const { configuration, env } = revision;
   const isSameCommand = tool.command === configuration.command;
@@ -49,7 +50,7 @@ export const isConfiguredAs = (tool: CustomTool, { configuration, env }: Revisio
   canonicalJson([configurationOf(tool), envIdentity(tool.env)]) ===
   canonicalJson([configuration, envIdentity(env)]);
 
-/** SHA-256 of the canonical JSON of configuration, environment and file contents; secret values enter only as keyed identities. */
+/** SHA-256 of the canonical JSON of configuration, environment and files. Secrets are represented by their identities. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {
   const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
   return sha256(
@@ -59,8 +60,8 @@ export function contentHashOf({ configuration, env, files }: RevisionContent): s
 
 /** The content hash without an MCP server's approved definitions, which do not affect how processes run. */
 export function processHashOf({ configuration, ...others }: RevisionContent): string {
-  const { definitions: _approved, ...ofProcesses } = configuration;
-  return contentHashOf({ configuration: ofProcesses, ...others });
+  const { definitions: _approved, ...processSettings } = configuration;
+  return contentHashOf({ configuration: processSettings, ...others });
 }
 
 /** Hash, or size and time of a file too large to hash. */
@@ -75,7 +76,8 @@ export function filesKey(files: readonly ProgramFile[]): string {
 
 /** @returns the paths of files whose content differs */
 export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
-  const [before, after] = [identitiesByPath(a), identitiesByPath(b)];
+  const before = identitiesByPath(a);
+  const after = identitiesByPath(b);
   const paths = new Set([...before.keys(), ...after.keys()]);
   return [...paths].filter((path) => before.get(path) !== after.get(path)).sort();
 }
@@ -96,7 +98,7 @@ export function changesBetween(
   return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The differences of two JSON values whose lists are compared as a whole. @param path of both, a JSON pointer */
+/** The differences of two JSON values, with lists compared as a whole. @param path JSON pointer to both */
 export const fieldChanges = (path: string, before: unknown, after: unknown): RevisionChange[] =>
   jsonDifferences(before, after, membersOf, path);
 
@@ -121,7 +123,7 @@ function environmentChanges(before: RevisionContent['env'], after: RevisionConte
     );
 }
 
-/** Own members only: every object inherits a `constructor`. */
+/** An own member, because all objects inherit names such as `constructor`. */
 const ownMember = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 

@@ -2,9 +2,9 @@ import type { Type } from '@nestjs/common';
 import { DECORATORS } from '@nestjs/swagger';
 import { Column, type ColumnType } from 'typeorm';
 
-/** A setting beside its rules for a request. */
+/** Properties of a setting in addition to its validation rules. */
 interface Facets {
-  /** The value if a registration gives none. */
+  /** The value if a registration omits it. */
   readonly initial: unknown;
   readonly shown: PropertyDecorator | undefined;
 }
@@ -13,10 +13,10 @@ const facetsOf = ({ prototype }: Type): [name: string, facets: Facets][] =>
   Object.entries((Reflect.getMetadata(facets, prototype as object) ?? {}) as Record<string, Facets>);
 
 /**
- * A setting as its row and answers have it. Its rules for a request stand below it.
- * @param type of its column
- * @param shown its decorator in answers; absent: they do not show it
- * @param initial the value if a registration gives none; null: the column is nullable; absent: the documented default
+ * Declares a setting's column and its place in answers. Decorators below it are its rules for requests.
+ * @param type of the column
+ * @param shown decorator of the member in answers; absent: answers omit it
+ * @param initial value if a registration omits it; null: the column is nullable; absent: the documented default
  */
 export const Setting =
   (type: ColumnType, shown?: PropertyDecorator, initial?: unknown): PropertyDecorator =>
@@ -30,11 +30,11 @@ export const Setting =
     Reflect.defineMetadata(facets, { ...others, [key]: own }, prototype);
   };
 
-/** Values of the settings that are not given. */
+/** The initial values of all settings. */
 export const initialOf = <T extends object>(settings: Type<T>): T =>
   Object.fromEntries(facetsOf(settings).map(([name, { initial }]) => [name, initial])) as T;
 
-/** The settings as answers show them, like one of Nest's mapped types. */
+/** The class of the settings that answers show, like Nest's mapped types. */
 export function ShownType<View extends object>(settings: Type): Type<View> {
   class ShownSettings {}
   for (const [name, { shown }] of facetsOf(settings)) {

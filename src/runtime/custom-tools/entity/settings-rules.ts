@@ -6,18 +6,18 @@ import { initialOf } from './setting-facets.js';
 import { type CustomToolCreate, type CustomToolUpdate, ToolSettings } from './tool-settings.js';
 
 /** Transport headers, which a registration cannot set. */
-const ownHeaders = new Set(
+const transportHeaders = new Set(
   'accept connection content-length content-type expect host keep-alive te trailer transfer-encoding upgrade'.split(
     ' ',
   ),
 );
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** Names of headers that hold secrets: their values would be shown to all who may list tools. */
+/** Names of headers that may hold secrets. Header values are shown to everybody who may list tools. */
 const secretHeader = /auth|cookie|token|secret|key|session/i;
-/** `${NAME}` in a header is replaced by a variable of `env`. */
+/** Matches `${NAME}` in a header, which is replaced by a variable of `env`. */
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** @throws Problem `invalid_request` with the field: what runs a tool is either a command or, of an MCP server, a URL */
+/** Checks that a tool has either a command or, if it is an MCP server, a URL. @throws Problem `invalid_request` */
 function checkRemote(tool: CustomTool): void {
   const { protocol, command, url, headers, bundle, workingDir } = tool;
   if (bundle !== null && workingDir !== null)
@@ -85,7 +85,7 @@ function checkHeader(name: string, value: string, env: object): void {
   const field = `/headers/${name}`;
   if (!headerName.test(name))
     throw wrong('/headers', `must name its headers as HTTP does, not ${JSON.stringify(name)}`);
-  if (ownHeaders.has(name.toLowerCase()) || name.toLowerCase().startsWith('mcp-'))
+  if (transportHeaders.has(name.toLowerCase()) || name.toLowerCase().startsWith('mcp-'))
     throw wrong(field, 'is set by the server itself');
   if (/[^\t\x20-\x7e]/.test(value)) throw wrong(field, 'must be printable ASCII');
   if (secretHeader.test(name) && !value.includes('${'))
@@ -94,7 +94,7 @@ function checkHeader(name: string, value: string, env: object): void {
   if (missing) throw wrong(field, `names ${missing[0]}, which env does not hold`);
 }
 
-/** @param env opened */
+/** Replaces variables in headers by their values. @param env decrypted */
 export function filledHeaders(
   headers: Readonly<Record<string, string>> | null,
   env: Readonly<Record<string, string>>,
@@ -108,8 +108,8 @@ export function filledHeaders(
 }
 
 /**
- * The settings as a tool's row holds them: only the members that were given; null for none.
- * @throws Problem `invalid_request` with the field where the limits contradict each other or a default
+ * The thresholds to store: only given members; null if there are none.
+ * @throws Problem `invalid_request` with the field if the limits contradict each other or a default
  */
 export function checkedThresholds(
   given: Partial<ToolThresholds> | null | undefined,
@@ -133,12 +133,12 @@ export function checkedThresholds(
 }
 
 /**
- * An MCP server may remember what it is told: it has one process, which is always there and serves many calls at a time,
- * unless it says otherwise. Projects do not share what it remembers.
+ * Defaults of MCP servers. A server may keep state between calls, so it has one permanent process for many concurrent
+ * calls, and projects do not share it.
  */
-const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64, isolation: 'project' };
+const serverDefaults = { keepAlive: true, minProcesses: 1, maxConcurrency: 64, isolation: 'project' };
 
-/** A registered tool before its executable was asked: the settings that are given, else their defaults. */
+/** A registered tool before its executable was started: given settings and defaults. */
 export function initialTool(
   create: CustomToolCreate,
   defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs' | 'bundle'>,
@@ -150,7 +150,7 @@ export function initialTool(
     revision: 0,
     status: 'active',
     ...defaultsHere,
-    ...(create.protocol === 'mcp' && ofServers),
+    ...(create.protocol === 'mcp' && serverDefaults),
   };
   return {
     ...defaults,
@@ -205,10 +205,10 @@ export function changedSettings(tool: CustomTool, changes: CustomToolUpdate): Pa
   };
 }
 
-/** A member that is an object, with changes: what they do not name stays, null takes a value, or the member, away. */
+/** Merges changes into an object. Null removes a member, or the whole object. */
 function merged<T extends object>(stored: T | null, changes: T | null | undefined): T | null {
   if (changes === undefined) return stored;
   if (changes === null) return null;
-  const kept = Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null);
-  return kept.length === 0 ? null : (Object.fromEntries(kept) as T);
+  const members = Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null);
+  return members.length === 0 ? null : (Object.fromEntries(members) as T);
 }

@@ -39,7 +39,7 @@ export class CustomToolRevision {
   @Column('jsonb') env!: StoredEnv;
   @Column('jsonb') files!: ProgramFile[];
   @Column('text') source!: RevisionSource;
-  /** The revision that a rollback brought back. */
+  /** The revision that a rollback restored. */
   @Column('integer', { nullable: true }) restores!: number | null;
   @Column('text', { name: 'created_by' }) createdBy!: string;
   @CreateDateColumn({ type: 'timestamptz', name: 'created_at' }) createdAt!: Date;

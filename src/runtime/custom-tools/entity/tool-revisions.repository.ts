@@ -8,7 +8,7 @@ import { CustomToolRevision, type RevisionSource } from './tool-revision.entity.
 
 const uniqueViolation = '23505';
 
-/** Author and reason of a change. */
+/** Author and cause of a change. */
 export interface RevisionOrigin {
   readonly source: RevisionSource;
   /** The caller's user id, or `toolkeeper`. */
@@ -41,8 +41,8 @@ export class ToolRevisionsRepository {
   }
 
   /**
-   * Stores a changed tool, and a new revision if its content differs from the current one's.
-   * @param readAs its status when it was read, because another replica may have disabled it meanwhile
+   * Stores a changed tool, with a new revision if its content has changed.
+   * @param readAs the tool's status when it was read, because another replica may have disabled it meanwhile
    * @throws Problem `not_found` if it was removed, `conflict` if it has changed since it was read
    */
   update(
@@ -73,7 +73,7 @@ export class ToolRevisionsRepository {
       const revision = isNew ? tool.revision + 1 : tool.revision;
       if (isNew) await this.add(manager, { ...tool, revision }, content, origin);
       const { id, createdAt: _stays, updatedAt: _isNow, ...row } = tool;
-      // Not `save`, because it cannot compare members with names of Object's own, such as `constructor`.
+      // Not `save`, because it cannot compare members named like those of Object, such as `constructor`.
       await manager.update(CustomTool, { id }, { ...row, revision } as never);
       return manager.findOneByOrFail(CustomTool, { id });
     });
@@ -82,21 +82,21 @@ export class ToolRevisionsRepository {
   /** The newest revision with this content, if any. Replicas may have different files. */
   async numberOf(toolId: string, content: RevisionContent): Promise<number | undefined> {
     const where = { toolId, contentHash: contentHashOf(content) };
-    return (await this.revisions.findOne({ select: { revision: true }, where, order: { revision: 'DESC' } }))
-      ?.revision;
+    const newest = { select: { revision: true }, where, order: { revision: 'DESC' } } as const;
+    return (await this.revisions.findOne(newest))?.revision;
   }
 
-  /** @throws Problem `not_found` */
+  /** One revision. @throws Problem `not_found` */
   async get(
     { id: toolId, name }: Pick<CustomTool, 'id' | 'name'>,
     revision: number,
   ): Promise<CustomToolRevision> {
-    const found = await this.revisions.findOneBy({ toolId, revision });
-    if (!found) throw new Problem('not_found', `${name} has no revision ${revision}`);
-    return found;
+    const row = await this.revisions.findOneBy({ toolId, revision });
+    if (!row) throw new Problem('not_found', `${name} has no revision ${revision}`);
+    return row;
   }
 
-  /** Newest first. @param before only revisions with a smaller number */
+  /** Revisions of a tool, newest first. @param before only revisions with a smaller number */
   list(toolId: string, limit: number, before?: number): Promise<CustomToolRevision[]> {
     const where = { toolId, ...(before !== undefined && { revision: LessThan(before) }) };
     return this.revisions.find({ where, order: { revision: 'DESC' }, take: limit });

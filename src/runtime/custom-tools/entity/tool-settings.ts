@@ -42,7 +42,7 @@ export const credentialKinds = ['none', 'shared', 'user'] as const;
 const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Names as a shell takes them. */
+/** Checks that all names are valid shell variables. */
 const VariableNames = (): PropertyDecorator =>
   Rule('must name its variables with letters, digits and _', (env) =>
     Object.keys(env as object).every((name) => variableName.test(name)),
@@ -60,7 +60,7 @@ const valueSchema = (text: object) => ({
   ],
 });
 
-/** Variables, each a text or a text that says whether it is a secret. */
+/** A map of variables, each a text or `{value, secret}`. @param orNull whether null is accepted, to remove a variable */
 const Variables = (orNull: boolean, schema: object): PropertyDecorator =>
   OptionalMap({ additionalProperties: valueSchema(orNull ? { nullable: true } : {}), ...schema }, [
     'must be text, or text as {"value": "…", "secret": false}',
@@ -71,12 +71,12 @@ const Variables = (orNull: boolean, schema: object): PropertyDecorator =>
     },
   ]);
 
-/** MCP's defaults: nothing is promised, everything may happen. */
+/** MCP's defaults, which promise nothing. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
 /**
- * The settings of a custom tool, each declared once: its column, its default, its rules in a request, and how answers
- * show it. Durations in milliseconds.
+ * The settings of a custom tool. Each declares its column, its default, its rules in a request and its schema in answers.
+ * Durations in milliseconds.
  */
 export class ToolSettings {
   @Setting('text', ApiProperty({ example: 'log_summary' }), '')
@@ -90,7 +90,7 @@ export class ToolSettings {
   @OptionalOneOf(toolProtocols, {
     default: 'jsonrpc',
     example: 'jsonrpc',
-    description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
+    description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`. It cannot be changed later',
   })
   protocol!: ToolProtocol;
   @Setting('text', ApiProperty({ example: 'Summarises log lines' }), '')
@@ -99,10 +99,10 @@ export class ToolSettings {
   @Setting('text', ApiProperty({ example: '1.0.0' }), '1.0.0')
   @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
   version!: string;
-  @Setting('text', ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }), '')
+  @Setting('text', ApiProperty({ example: 'python3', description: 'Empty if there is a `url`' }), '')
   @OptionalText(4096, {
     example: 'python3',
-    description: 'A name on the PATH or a path; needed without `url`',
+    description: 'A name on the PATH or a path; required without `url`',
   })
   command!: string;
   @Setting('text', NullableText(null), null)
@@ -110,7 +110,7 @@ export class ToolSettings {
     nullable: true,
     example: null,
     description:
-      'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
+      'URL of an MCP server (Streamable HTTP), in place of `command`. The server runs outside of the sandbox',
   })
   url!: string | null;
   @Setting(
@@ -120,7 +120,7 @@ export class ToolSettings {
       nullable: true,
       additionalProperties: { type: 'string' },
       example: null,
-      description: 'As registered: variables stay names',
+      description: 'As registered, with the names of variables',
     }),
     null,
   )
@@ -149,12 +149,12 @@ export class ToolSettings {
     description: 'Relative args resolve against it',
   })
   workingDir!: string | null;
-  @Setting('text', NullableText(null, 'Before the names of its prompts; null: `<name>__`'), null)
+  @Setting('text', NullableText(null, 'Prefix of the names of its prompts; null: `<name>__`'), null)
   @OptionalOneOf([''], {
     nullable: true,
     example: '',
     description:
-      'Empty: prompts of an MCP server keep their own names, where no other server has them. Absent: they appear as `<name>__<prompt>`',
+      'Empty: prompts of an MCP server keep their own names unless another server has the same. Absent: they appear as `<name>__<prompt>`',
   })
   prefix!: '' | null;
   /** The hash of an uploaded bundle. */
@@ -162,12 +162,12 @@ export class ToolSettings {
     'text',
     NullableText(
       null,
-      'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+      'Hash of its uploaded files, in whose folder it runs; null: its files are elsewhere on the host',
     ),
     null,
   )
   bundle!: string | null;
-  /** Values are encrypted in the row, and decrypted only where a process is started. */
+  /** Values are encrypted in the row, and decrypted only to start a process. */
   @Setting(
     'jsonb',
     ApiProperty({ type: 'object', additionalProperties: valueSchema({}), example: { API_KEY: hiddenValue } }),
@@ -177,10 +177,10 @@ export class ToolSettings {
   @Variables(false, {
     example: { TZ: 'UTC', REGION: { value: 'eu-west-1', secret: false } },
     description:
-      'Secrets are write-only: answers show the names. Every text is one, but for ordinary words such as true or production',
+      'Secrets are write-only: answers show their names only. Every text is a secret, except ordinary words such as true or production',
   })
   env!: Readonly<Record<string, unknown>>;
-  /** Stored as `json`, like the definitions: in the order of its author. */
+  /** Stored as `json`, which keeps the author's order of members. */
   @Setting(
     'json',
     ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } }),
@@ -192,7 +192,7 @@ export class ToolSettings {
     description: "JSON Schema 2020-12; absent: the executable's own",
   })
   inputSchema!: JsonSchema;
-  /** Tools of an MCP server that were approved, as they were listed then. */
+  /** The approved tools of an MCP server, as they were listed at approval. */
   @Setting('json', undefined, null)
   definitions!: McpDefinition[] | null;
   @Setting('integer', ApiProperty({ example: 30000 }), 30_000)
@@ -225,14 +225,14 @@ export class ToolSettings {
     ApiProperty({
       enum: isolations,
       example: 'shared',
-      description: 'Which calls share a process that stays: of a caller in a project, of a project, or all',
+      description: 'Calls that share processes: those of a caller in a project, of a project, or all',
     }),
     'shared',
   )
   @OptionalOneOf(isolations, {
     example: 'project',
     description:
-      'Which calls share a process that stays: those of a caller in a project (user), of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
+      'Calls that share processes: those of a caller in a project (user), of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   isolation!: Isolation;
   @Setting('jsonb', ApiProperty({ type: AnnotationsView }), carefulAnnotations)
@@ -240,10 +240,10 @@ export class ToolSettings {
   annotations!: AnnotationsBody;
   @Setting(
     'jsonb',
-    ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' }),
+    ApiProperty({ type: ThresholdSettings, description: 'Health thresholds that differ from the defaults' }),
     null,
   )
-  @OptionalNested(ThresholdSettings, { nullable: true, description: 'By which its health is judged' })
+  @OptionalNested(ThresholdSettings, { nullable: true, description: 'Thresholds of its health' })
   thresholds!: ThresholdSettings | null;
   @Setting('jsonb', ApiProperty({ type: SandboxSettings }), null)
   @OptionalNested(SandboxSettings, { nullable: true })
@@ -271,7 +271,7 @@ export class ToolSettings {
     nullable: true,
     default: 0,
     example: 60_000,
-    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+    description: 'Time that a result is reused for equal calls, in ms; needs annotations.readOnly. 0: never',
   })
   cacheTtlMs!: number | null;
   @Setting('text', ApiProperty({ enum: semanticErrorModes, example: 'show' }))
@@ -279,8 +279,8 @@ export class ToolSettings {
     default: 'show',
     example: 'mark',
     description:
-      'A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), ' +
-      'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
+      'Successful results that report an error: ignored (off), noted on the execution (show), ' +
+      'or noted and, if the whole result is an error report, marked as a semantic failure (mark)',
   })
   semanticErrors!: SemanticErrors;
   @Setting('text', ApiProperty({ enum: captureSettings, example: 'none' }))
@@ -288,7 +288,7 @@ export class ToolSettings {
     default: 'none',
     example: 'failures',
     description:
-      'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
+      'Executions whose input and answer are stored for inspection and replay; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
   capture!: CaptureSetting;
   @Setting('jsonb', ApiProperty({ type: [String], example: ['logs'] }), [])
@@ -327,8 +327,8 @@ export class CustomToolCreate extends IntersectionType(
 }
 
 /**
- * Changes a tool; its name stays. What is left out stays as it is, also within annotations, env, sandbox, permissions
- * and thresholds; null takes a value back to its default.
+ * Changes a tool, but not its name. Absent members keep their values, also within annotations, env, sandbox, permissions
+ * and thresholds; null resets a member to its default.
  */
 export class CustomToolUpdate extends PartialType(
   OmitType(CustomToolCreate, ['name', 'env', 'protocol', 'command'] as const),
@@ -338,7 +338,7 @@ export class CustomToolUpdate extends PartialType(
     required: false,
     maxLength: 4096,
     example: 'python3',
-    description: 'Empty where there is a `url`',
+    description: 'Empty if there is a `url`',
   })
   readonly command?: string;
   @VariableNames()

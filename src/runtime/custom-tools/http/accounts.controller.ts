@@ -21,7 +21,7 @@ export class AccountsController {
   @Get()
   @ApiOperation({
     summary: "List the caller's own accounts at MCP servers",
-    description: 'Of servers with `credentials: "user"`. A caller without a key has none.',
+    description: 'At servers with `credentials: "user"`. A caller without a key has none.',
   })
   @ApiOkResponse({ type: AccountsView })
   async listAccounts(@CurrentPrincipal() principal: Principal): Promise<AccountsView> {

@@ -8,10 +8,10 @@ const bundleRoute = '/api/v1/custom-tools/:name/bundle';
 const bundleRoutes = new Set([bundleRoute, `${bundleRoute}/try`]);
 export const bundleTypes = ['application/gzip', 'application/x-gzip', 'application/x-tgz'] as const;
 
-/** The body of a route that takes a bundle. */
+/** Documents the body of a route that takes a bundle. */
 export const ApiArchive = (): MethodDecorator => ApiBody({ schema: { type: 'string', format: 'binary' } });
 
-/** Lets the routes of bundles take a gzipped tar, which their handlers read from the request itself: it may be large. */
+/** Lets the routes of bundles accept a gzipped tar. Their handlers read it from the stream, because it may be large. */
 export function acceptBundles(fastify: FastifyInstance): void {
   fastify.addContentTypeParser([...bundleTypes], (request, _payload, done) => {
     if (bundleRoutes.has(request.routeOptions.url ?? '')) done(null);
@@ -19,7 +19,7 @@ export function acceptBundles(fastify: FastifyInstance): void {
   });
 }
 
-/** @throws Problem `invalid_request` if the body is something else: then it has been read */
+/** The upload in a request. @throws Problem `invalid_request` with status 415 for another media type */
 export function uploadIn({ headers, raw }: FastifyRequest): Upload {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   const length = headers['content-length'];

@@ -25,11 +25,12 @@ import { FirstListing } from '../manager/first-listing.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { type ExecuteAnswer, ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
-import { CustomToolManager, ofItself, type SavedTool } from '../manager/custom-tool-manager.js';
+import { CustomToolManager, reloadOrigin, type SavedTool } from '../manager/custom-tool-manager.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
 
+/** Registers, changes, lists and checks custom tools. */
 @CustomToolRoutes('', 'tools:admin')
 export class CustomToolsController {
   constructor(
@@ -48,7 +49,7 @@ export class CustomToolsController {
   @Scopes('metrics:read')
   @ApiOperation({
     summary: 'List all custom tools',
-    description: 'Also those that are disabled or cannot be started; `status` selects.',
+    description: 'Including disabled and broken ones; `status` filters.',
   })
   @ApiOkResponse({ type: CustomToolPageView })
   async listCustomTools(
@@ -56,19 +57,19 @@ export class CustomToolsController {
   ): Promise<Page<CustomToolView>> {
     const tools = await this.repository.list(status);
     const { data, nextCursor } = pageOf(tools, (tool) => tool.name, limit, cursor);
-    const listed = (tool: CustomTool): CustomToolView => {
+    const listView = (tool: CustomTool): CustomToolView => {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;
     };
     const troubles = await this.states.troubles();
-    return { data: data.map((tool) => acrossReplicas(listed(tool), troubles)), nextCursor };
+    return { data: data.map((tool) => acrossReplicas(listView(tool), troubles)), nextCursor };
   }
 
   @Post()
   @ApiOperation({
     summary: 'Register an executable as a tool',
     description:
-      'The executable is started and asked to `initialize` before anything is stored; what it answers fills version, description and input schema where the request leaves them out. It can be called as soon as this answers.',
+      'The executable is started and must answer `initialize` before anything is stored. Its answer supplies the version, description and input schema that the request omits. The tool can be called as soon as this answers.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()
@@ -78,7 +79,7 @@ export class CustomToolsController {
     @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
     const origin = { source: 'register', by: author.userId } as const;
-    return this.saved(await this.manager.store({ create: body }, origin), author);
+    return this.savedView(await this.manager.store({ create: body }, origin), author);
   }
 
   @Get(':name')
@@ -86,7 +87,7 @@ export class CustomToolsController {
   @ToolRoute(
     CustomToolView,
     'Get custom tool details',
-    'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
+    'With its status and reason, its effective sandbox tier, and the restrictions that are not enforced. Values of `env` are never shown.',
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     const view = this.view(await this.repository.get(name));
@@ -98,7 +99,7 @@ export class CustomToolsController {
   @ToolRoute(
     CustomToolView,
     'Update custom tool',
-    'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
+    'Changes the given fields only, as a new revision. Calls in flight end on the old one, later calls start on the new one.',
     'conflict',
     'tool_unavailable',
   )
@@ -109,7 +110,7 @@ export class CustomToolsController {
     @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
     const origin = { source: 'patch', by: author.userId } as const;
-    return this.saved(await this.manager.store({ name, changes: body }, origin), author);
+    return this.savedView(await this.manager.store({ name, changes: body }, origin), author);
   }
 
   @Delete(':name')
@@ -118,7 +119,7 @@ export class CustomToolsController {
   @ApiOperation({
     summary: 'Unregister custom tool',
     description:
-      'Calls in flight end first. A tool that came from a file comes back only when that file changes.',
+      'Calls in flight end first. A tool from a tool.json file is registered again only if that file changes.',
   })
   @ApiNoContentResponse({ description: 'Tool removed' })
   @ApiProblems('not_found')
@@ -131,18 +132,18 @@ export class CustomToolsController {
   @ToolRoute(
     CustomToolView,
     'Make a tool callable',
-    'Its processes are started; one whose status is `error` is tried again.',
+    'Starts its processes; a tool with status `error` is tried again.',
     'tool_unavailable',
   )
   async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.view(await this.manager.store({ name, enables: true }, ofItself));
+    return this.view(await this.manager.store({ name, enables: true }, reloadOrigin));
   }
 
   @Post(':name/disable')
   @ToolRoute(
     CustomToolView,
-    'Take a tool out of use, keeping its registration',
-    'Calls in flight end, later ones are refused with `tool_not_found`.',
+    'Make a tool uncallable, but keep its registration',
+    'Calls in flight end; later ones are refused with `tool_not_found`.',
   )
   async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.disable(name));
@@ -152,7 +153,7 @@ export class CustomToolsController {
   @ToolRoute(
     ValidationView,
     'Validate tool executable and schema',
-    'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
+    'Starts the executable once and compares its answer with the registration. Changes nothing.',
     'tool_unavailable',
   )
   async validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
@@ -164,7 +165,7 @@ export class CustomToolsController {
   @ToolRoute(
     CustomToolHealthView,
     'Get tool health status',
-    'What its processes do now, and what the last health check found.',
+    'The state of its processes, and the result of the last health check.',
   )
   getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealthView> {
     return this.reconciler.check(name);
@@ -190,7 +191,8 @@ export class CustomToolsController {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
   }
 
-  private async saved(stored: SavedTool, author: Principal): Promise<CustomToolView> {
+  /** The answer to a registration or a change. */
+  private async savedView(stored: SavedTool, author: Principal): Promise<CustomToolView> {
     const tool = await this.first.byItsAuthor(stored, author);
     const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
     return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
@@ -206,7 +208,7 @@ async function replicaWarnings(
   { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
   replicas: Pick<Replicas, 'alive'>,
 ): Promise<string[]> {
-  // The state of a server behind a URL is there.
+  // A server behind a URL keeps its state there.
   if (protocol !== 'mcp' || url !== null) return [];
   const { length } = await replicas.alive().catch(() => []);
   if (length < 2) return [];

@@ -24,41 +24,44 @@ import {
   TextMap,
 } from '../../../web/rest/dto.js';
 
+/** The user of a tool's processes. */
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
 }
 
+/** The restrictions that hold for a tool on this host. */
 export class EffectiveSandboxView {
   @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
   readonly tier!: number;
-  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that hold here' })
+  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that are enforced' })
   readonly enforced!: readonly string[];
-  @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that do not' })
+  @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that are not' })
   readonly notEnforced!: readonly string[];
   @TextMap(
     { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
-    'Why a restriction does not hold, or how far it does',
+    'Why a restriction is not enforced, or its limitations',
   )
   readonly notes!: Readonly<Record<string, string>>;
   @ApiPropertyOptional({
     type: RunsAsView,
-    description: 'Whose its processes are; absent while it is not loaded',
+    description: 'User of its processes; absent while it is not loaded',
   })
   readonly runsAs?: RunsAsView;
-  @ApiPropertyOptional({ type: [String], example: ['Network: api.example.com:443'], description: 'In words' })
+  @ApiPropertyOptional({ type: [String], example: ['Network: api.example.com:443'], description: 'As text' })
   readonly mayTouch?: readonly string[];
 }
 
 const maxReasons = 20;
 
+/** The tools of an MCP server by state. */
 export class ServerToolsView {
   @ApiProperty({ example: 12 }) readonly callable!: number;
-  @ApiProperty({ example: 1, description: 'Not callable until they are approved' }) readonly held!: number;
+  @ApiProperty({ example: 1, description: 'Not callable until approved' }) readonly held!: number;
   @ApiProperty({ example: 0, description: 'Cannot be approved' }) readonly refused!: number;
   @ApiProperty({
     type: [String],
     example: ['files__read_file is not callable (held): its definition changed since it was approved'],
-    description: `Why, and what is wrong with callable ones; at most ${maxReasons}`,
+    description: `Reasons, and warnings of callable tools; at most ${maxReasons}`,
   })
   readonly why!: string[];
 }
@@ -72,6 +75,7 @@ class ReplicaTroubleView implements ReplicaTrouble {
   @NullableText('No such file') readonly errorMessage!: string | null;
 }
 
+/** The state of a tool across replicas. */
 export class ToolReplicasView {
   @ApiProperty({ example: 3, description: 'Replicas that are alive' }) readonly total!: number;
   @ApiProperty({ example: 2 }) readonly working!: number;
@@ -94,7 +98,7 @@ export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
   declare readonly permissions: ToolPermissions;
   @NullableText(
     '/usr/bin/python3.11',
-    'Where the command led when it was registered; a path that leads elsewhere later is not started',
+    'Target of the command at registration; a path that leads to another file is not started',
   )
   readonly pinnedCommand!: string | null;
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
@@ -105,18 +109,18 @@ export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
   @NullableText(null) readonly errorMessage!: string | null;
   @ApiPropertyOptional({
     type: ServerToolsView,
-    description: 'How many tools an MCP server that runs has; absent in lists',
+    description: 'Tools of a running MCP server; absent in lists',
   })
   readonly tools?: ServerToolsView;
   @ApiPropertyOptional({
     type: ToolReplicasView,
-    description: 'Where it works, if there are several replicas',
+    description: 'State at the replicas, if there are several',
   })
   readonly replicas?: ToolReplicasView;
   @ApiPropertyOptional({
     type: [String],
     example: ['Each of the 3 replicas runs this MCP server for itself, with a memory of its own.'],
-    description: 'In the answer to a registration or a change: what an operator should know',
+    description: 'Notes for the operator, in the answer to a registration or a change',
   })
   readonly warnings?: readonly string[];
   @Moment() readonly createdAt!: Date;
@@ -124,27 +128,30 @@ export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
 }
 
 /**
- * The same as all replicas see it: the reason names the first replica at which it is not well.
- * @param troubles undefined: there is one replica
+ * Adds the state at all replicas. `errorMessage` then names the first replica with trouble.
+ * @param known undefined if there is only one replica
  */
 export function acrossReplicas(
   view: CustomToolView,
-  found: Awaited<ReturnType<ToolStates['troubles']>>,
+  known: Awaited<ReturnType<ToolStates['troubles']>>,
 ): CustomToolView {
-  if (!found || view.status === 'inactive') return view;
-  const { total } = found;
-  const troubles = found.byTool.get(view.name) ?? [];
+  if (!known || view.status === 'inactive') return view;
+  const { total } = known;
+  const troubles = known.byTool.get(view.name) ?? [];
   const broken = troubles.filter((each) => each.status === 'error' || each.healthStatus === 'unhealthy');
   const working = total - broken.length;
   const replicas = { total, working, troubles };
   const [first] = [...broken, ...troubles];
   if (!first) return { ...view, replicas };
-  const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${first.errorMessage ?? first.healthStatus}`;
-  const status = troubles.filter((each) => each.status === 'error').length === total ? 'error' : 'active';
+  const reason = first.errorMessage ?? first.healthStatus;
+  const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${reason}`;
+  const failed = troubles.filter((each) => each.status === 'error').length;
+  const status = failed === total ? 'error' : 'active';
   const healthStatus = working > 0 ? 'degraded' : first.healthStatus;
   return { ...view, status, healthStatus, errorMessage, replicas };
 }
 
+/** A tool as answers show it, without secrets. */
 export function customToolView(tool: CustomTool, running: RunningTools): CustomToolView {
   const server = running.server(tool.name);
   const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
@@ -192,7 +199,7 @@ export class ValidationView {
   @ApiProperty({
     type: [String],
     example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
+    description: 'Differences of the registration from the executable; the registration is used',
   })
   readonly differences!: string[];
 }

@@ -24,7 +24,7 @@ import {
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 import { RevisionParams } from './tool-revisions.dto.js';
 
-/** Dry runs of registrations and changes, answered whole or followed line by line. */
+/** Dry runs of registrations and changes, with one answer or a stream of their log. */
 @CustomToolRoutes('', 'tools:admin')
 export class DryRunsController {
   constructor(
@@ -39,7 +39,7 @@ export class DryRunsController {
   @ApiOperation({
     summary: 'Try a registration without registering anything',
     description:
-      'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the dry run. Nothing of the tool is stored; the call is recorded as a test call (`test`).',
+      'Starts the executable as for a registration, under the same rules and in the same sandbox, and calls it once if `call` is given. Refusals are those of a registration. Nothing of the tool is stored; the call is recorded as a test call (`test`).',
   })
   @ApiDryRun()
   tryCustomTool(
@@ -57,7 +57,7 @@ export class DryRunsController {
   @ApiOperation({
     summary: 'Try a bundle without registering anything',
     description:
-      'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`, or of `PUT` where there is such a tool. They are forgotten within hours where nothing registers them.',
+      'Like `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`, or of `PUT` if the tool exists. They are deleted within hours unless they are registered.',
   })
   @ApiDryRun()
   tryToolBundle(
@@ -66,8 +66,8 @@ export class DryRunsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
-    const wanted = () => this.planner.bundled(name, uploadIn(request));
-    return this.run(name, callIn(query), wanted, request, reply);
+    const makeRequest = () => this.planner.bundled(name, uploadIn(request));
+    return this.run(name, callIn(query), makeRequest, request, reply);
   }
 
   @Post(':name/try')
@@ -75,7 +75,7 @@ export class DryRunsController {
   @ApiOperation({
     summary: 'Try a change without changing anything',
     description:
-      'As `POST /api/v1/custom-tools/try`, with the registered tool and the fields that are given. Calls meanwhile run what is registered.',
+      'Like `POST /api/v1/custom-tools/try`, with the registered tool and the given changes. Other calls run the registered tool meanwhile.',
   })
   @ApiDryRun()
   @ApiProblems('not_found')
@@ -91,7 +91,7 @@ export class DryRunsController {
   @Post(':name/revisions/:revision/try')
   @ApiOperation({
     summary: 'Try a rollback without changing anything',
-    description: 'Starts what the revision names, under the rules of a rollback.',
+    description: 'Starts the executable of the revision, under the rules of a rollback.',
   })
   @ApiDryRun()
   @ApiProblems('not_found', 'conflict')
@@ -103,17 +103,17 @@ export class DryRunsController {
     return this.run(name, undefined, () => ({ name, revision }), request, reply);
   }
 
-  /** Starts the dry run; its log is followed if the request accepts events. */
+  /** Starts the dry run. Streams its log and its result if the request accepts events. */
   private run(
     name: string,
     call: DryRunCallBody | undefined,
-    wanted: () => Promise<Request> | Request,
+    makeRequest: () => Promise<Request> | Request,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
     const book = this.logs.detached(name);
     const dryRun = async (): Promise<DryRunView> =>
-      viewOf(await this.manager.dryRun(await wanted(), book, this.callOf(call, request)), book);
+      viewOf(await this.manager.dryRun(await makeRequest(), book, this.callOf(call, request)), book);
     const view = dryRun();
     if (!acceptsEvents(request.headers)) return view;
     void reply.headers(sseHeaders);
@@ -144,7 +144,7 @@ function viewOf(
   return { ...result, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }
 
-/** @throws Problem `invalid_request` */
+/** The call in the query of a bundle's dry run. @throws Problem `invalid_request` if it is not JSON */
 function callIn({ input }: BundleDryRunQuery): DryRunCallBody | undefined {
   if (input === undefined) return undefined;
   try {

@@ -7,16 +7,16 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { EffectiveSandboxView } from './custom-tools.dto.js';
 import { LogEntryView } from './tool-logs.dto.js';
 
-/** A call of the tool that is tried. */
+/** A call of the tool in a dry run. */
 export class DryRunCallBody {
   @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
   readonly input?: unknown;
-  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
+  @OptionalText(256, { description: 'The tool of an MCP server, as `<name>__<tool>`' })
   readonly tool?: string;
 }
 
 const Call = (): PropertyDecorator =>
-  OptionalNested(DryRunCallBody, { description: 'Absent: it is started and asked, not called' });
+  OptionalNested(DryRunCallBody, { description: 'Absent: the executable is started, but not called' });
 
 export class TryToolBody extends CustomToolCreate {
   @Call() readonly call?: DryRunCallBody;
@@ -29,7 +29,7 @@ export class TryChangeBody extends CustomToolUpdate {
 export class BundleDryRunQuery {
   @OptionalText(8_192, {
     example: '{"text":"to be or not to be"}',
-    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
+    description: 'Input of a call, as JSON. Absent: the executable is started, but not called',
   })
   readonly input?: string;
 }
@@ -37,27 +37,27 @@ export class BundleDryRunQuery {
 export class DryRunView {
   @AnyObject({
     example: { name: 'word_count', version: '1.0.0' },
-    description: 'What it answered to `initialize`',
+    description: 'Its answer to `initialize`',
   })
   readonly handshake!: object;
   @ApiProperty({ example: 'Counts words' }) readonly description!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @AnyObject({
     example: { type: 'object' },
-    description: 'These three as they would be registered',
+    description: 'Description, version and schema as they would be registered',
   })
   readonly inputSchema!: object;
   @ApiProperty({
     type: [String],
     example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
+    description: 'Differences of the registration from the executable; the registration is used',
   })
   readonly differences!: readonly string[];
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
-  // `nullable` beside a reference would still ask for an object.
+  // Not `nullable`, because beside a reference it would still require an object.
   @OrNull(OutcomeView, 'Outcome of the call; null if there was none')
   readonly outcome!: object | null;
-  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
+  @ApiProperty({ type: [LogEntryView], description: 'Output of its processes, oldest first' })
   readonly log!: readonly LogEntryView[];
 }
 

@@ -30,14 +30,14 @@ const definitionExample = {
 };
 
 class McpToolView {
-  @ApiProperty({ example: 'files__read_file', description: 'By which agents call it' })
+  @ApiProperty({ example: 'files__read_file', description: 'Name for agents' })
   readonly name!: string;
-  @ApiProperty({ example: 'read_file', description: 'As the server calls it' }) readonly tool!: string;
+  @ApiProperty({ example: 'read_file', description: "The server's own name" }) readonly tool!: string;
   @ApiProperty({
     enum: mcpToolStates,
     example: 'held',
     description:
-      '`callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more',
+      '`callable`: listed as approved; `held`: new or changed, waits for approval; `refused`: cannot be approved; `gone`: not listed any more',
   })
   readonly state!: string;
   @ApiPropertyOptional({
@@ -47,22 +47,22 @@ class McpToolView {
   readonly why?: string;
   @ApiPropertyOptional({
     example: 'it is listed without its outputSchema: its outputSchema is not a valid JSON Schema',
-    description: 'A fault of the tool, which can be called all the same',
+    description: 'A fault that does not prevent calls',
   })
   readonly warning?: string;
   @AnyObject({
     required: false,
     example: definitionExample,
-    description: 'What callers read, as it was approved',
+    description: 'The approved definition, which callers read',
   })
   readonly approved?: object;
   @AnyObject({
     required: false,
     example: definitionExample,
-    description: 'What the server lists, where that differs',
+    description: 'The definition that the server lists, if it differs',
   })
   readonly listed?: object;
-  @ApiPropertyOptional({ type: [RevisionChangeView], description: 'What changed since it was approved' })
+  @ApiPropertyOptional({ type: [RevisionChangeView], description: 'Changes since the approval' })
   readonly changes?: RevisionChangeView[];
 }
 
@@ -79,18 +79,18 @@ class ApproveBody extends ReasonQuery {
   @Text(64, {
     pattern: '^[0-9a-f]{64}$',
     example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
-    description: 'Of the list that was looked at: another one is not approved',
+    description: 'Hash of the list that was read; another list is not approved',
   })
   readonly listHash!: string;
   @OptionalTextList({
     maxItems: 512,
     example: ['read_file'],
-    description: "The server's names of those to approve; absent: all that are held",
+    description: "Tools to approve, by the server's names; absent: all held ones",
   })
   readonly tools?: string[];
 }
 
-/** The tools of an MCP server: what became of those that were approved, and approving them again. */
+/** Lists the tools of an MCP server with their states, and approves them. */
 @CustomToolRoutes('/:name', 'tools:admin')
 export class McpToolsController {
   constructor(
@@ -102,8 +102,8 @@ export class McpToolsController {
   @Get('tools')
   @ToolRoute(
     McpToolsView,
-    "List an MCP server's tools, and which of them can be called",
-    'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
+    "List an MCP server's tools and their states",
+    'With the reason if a tool is held or refused, and the changes since its approval.',
   )
   @ApiName('files')
   async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
@@ -117,12 +117,12 @@ export class McpToolsController {
     };
   }
 
-  /** @throws Problem `conflict` if the list is another one than was looked at */
+  /** @throws Problem `conflict` if the list has changed since it was read */
   @Post('approve')
   @ToolRoute(
     CustomToolView,
-    'Approve the tools that an MCP server lists now',
-    'As a new revision; its processes go on.',
+    'Approve the tools that an MCP server lists',
+    'As a new revision. Its processes keep running.',
     'conflict',
     'tool_unavailable',
   )
@@ -154,7 +154,7 @@ export class McpToolsController {
     { name: tool, state, why, warning, approved, listed }: McpReview,
   ): McpToolView {
     const name = calledName(server, tool);
-    const taken =
+    const isNameTaken =
       state === 'callable' &&
       isToolName(tool) &&
       this.running.get(server) &&
@@ -162,8 +162,9 @@ export class McpToolsController {
     return {
       name,
       tool,
-      state: taken ? 'refused' : state,
-      ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
+      state: isNameTaken ? 'refused' : state,
+      ...(why !== undefined && { why }),
+      ...(isNameTaken && { why: 'another tool has its name' }),
       ...(warning !== undefined && { warning }),
       ...(approved && { approved }),
       ...(state !== 'callable' && listed && { listed }),
@@ -172,7 +173,7 @@ export class McpToolsController {
   }
 }
 
-/** Definitions that are approved from now on: the ones before, those that are wanted replaced by what is listed now. */
+/** The new approved definitions: the listed ones of the wanted tools, and the earlier ones of the others. */
 function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
   const held = reviews.filter(({ state }) => state === 'held');
   for (const [n, name] of (wanted ?? []).entries()) {

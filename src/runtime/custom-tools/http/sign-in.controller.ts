@@ -17,29 +17,29 @@ import { RunningTools } from '../running/running-tools.js';
 const callbackPath = '/accounts/callback';
 const documentPath = '/client-metadata.json';
 const cookieSeconds = 600;
-/** Browsers keep no longer cookie. */
+/** Max characters of a cookie, which browsers limit to 4 KiB. */
 const maxCookie = 3_900;
-/** A browser has the cookie of each sign-in that was begun in it: nobody else knows its state. */
+/** The cookie of one sign-in, which binds the sign-in to the browser that began it. */
 const cookieName = (state: string): string =>
   `toolkeeper_account_${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;
 
-/** A sign-in under way, which its browser carries, sealed. */
-interface Carried {
+/** State of a sign-in, encrypted in the browser's cookie. */
+interface SignInState {
   readonly link: SignInLink;
   readonly flow: Flow;
-  /** The address of the MCP server: the account is valid for this one alone. */
+  /** URL of the MCP server. The account is valid for this URL only. */
   readonly url: string;
   readonly endsAt: number;
 }
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** Pages by which a person signs in to an MCP server, for the caller whose link it is. */
+/** Pages on which a person signs in to an MCP server for the caller of a link. */
 @ApiExcludeController()
 @Controller()
 @UseFilters(ProblemPage)
 export class SignInController {
-  private readonly carried: SealedValues;
+  private readonly states: SealedValues;
 
   constructor(
     private readonly accounts: Accounts,
@@ -49,31 +49,31 @@ export class SignInController {
     private readonly tokens: AccessTokens,
     keys: KeyRing,
   ) {
-    this.carried = new SealedValues(keys, 'account sign-in in a browser');
+    this.states = new SealedValues(keys, 'account sign-in in a browser');
   }
 
-  /** The client of this server, for authorization servers that read it (client id metadata document). */
+  /** Client id metadata document of this server, for authorization servers. */
   @Get(documentPath)
   @Public()
   clientDocument(): object {
     return { client_id: `${this.accounts.base}${documentPath}`, ...clientMetadata(this.redirectUrl) };
   }
 
-  /** Asks whether it was this person who asked for the link: another one may have sent it. */
+  /** Asks the person to confirm that the link is theirs, because somebody else may have sent it. */
   @Get(signInPath)
   @Public()
   async showSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const link = await this.linkOf(query, request);
-    const given = String(query['link']);
-    // The cookie of a session does not come with a link of another site: the console asks for it, and leads back.
-    if (this.needsSession(link, request))
-      return reply.redirect(
-        `${this.accounts.base}/console/settings/accounts?${String(new URLSearchParams({ link: given }))}`,
-        302,
-      );
+    const linkParameter = String(query['link']);
+    // Browsers send no session cookie on links from other sites, so the console checks the session and comes back.
+    if (this.needsSession(link, request)) {
+      const parameters = new URLSearchParams({ link: linkParameter });
+      return reply.redirect(`${this.accounts.base}/console/settings/accounts?${String(parameters)}`, 302);
+    }
     const { name } = await this.first.serverOf(link.server);
-    const [state, user] = [randomBytes(32).toString('base64url'), escaped(link.userName)];
-    const next = new URLSearchParams({ link: given, state });
+    const state = randomBytes(32).toString('base64url');
+    const user = escaped(link.userName);
+    const next = new URLSearchParams({ link: linkParameter, state });
     this.setCookie(reply, state, 'begun');
     return sendPage(
       reply,
@@ -84,7 +84,7 @@ export class SignInController {
     );
   }
 
-  /** Only the page leads here: another site could send a browser with a link of its own caller. */
+  /** Redirects to the authorization server. Reached from the page only, so that other sites cannot skip its question. */
   @Get(`${signInPath}/go`)
   @Public()
   async goToSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
@@ -103,35 +103,37 @@ export class SignInController {
       throw new Problem('conflict', `${server.name} cannot be signed in to: ${messageOf(error)}`);
     });
     const endsAt = Date.now() + 1_000 * cookieSeconds;
-    const value = this.carried.seal({ link, flow, url: server.url.href, endsAt } satisfies Carried);
+    const value = this.states.seal({ link, flow, url: server.url.href, endsAt } satisfies SignInState);
     if (value.length > maxCookie)
-      throw new Problem('conflict', `${server.name} describes its sign-in at too great a length`);
+      throw new Problem('conflict', `${server.name} has too much sign-in metadata for a cookie`);
     this.setCookie(reply, state, value);
     return reply.redirect(location.href, 302);
   }
 
+  /** Stores the account after the authorization server has redirected back. */
   @Get(callbackPath)
   @Public()
   async endSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { code, state, iss } = query;
     if (typeof state !== 'string') throw new Problem('invalid_request', 'state is missing');
-    const { link, flow, url } = this.broughtBack(state, request);
+    const { link, flow, url } = this.stateOf(state, request);
     this.setCookie(reply, state, '');
     const server = await this.first.serverOf(link.server);
     if (typeof code !== 'string' || server.url.href !== url)
       throw new Problem('conflict', `The sign-in at ${server.name} was refused: start again`);
-    const given = { code, iss: typeof iss === 'string' ? iss : undefined };
-    const grant = await endFlow(server, this.redirectUrl, flow, given).catch((error: unknown) => {
+    const answer = { code, iss: typeof iss === 'string' ? iss : undefined };
+    const grant = await endFlow(server, this.redirectUrl, flow, answer).catch((error: unknown) => {
       throw new Problem('conflict', `The sign-in at ${server.name} failed: ${messageOf(error)}`);
     });
     await this.accounts.save(server, link.user, grant);
     this.running.dropUser(server.name, link.user);
     const problem = await this.first.approve(server.name, link.user);
-    const [user, name] = [escaped(link.userName), escaped(server.name)];
+    const user = escaped(link.userName);
+    const name = escaped(server.name);
     const scope = problem && this.accounts.scopesMissing(server, link.user);
+    const again = scope && escaped(this.accounts.linkFor({ ...link, scope }));
     const more =
-      scope &&
-      `It asks for more scopes: <a href="${escaped(this.accounts.linkFor({ ...link, scope }))}">sign in again</a> with ${escaped(scope)}.`;
+      scope && `It asks for more scopes: <a href="${again}">sign in again</a> with ${escaped(scope)}.`;
     return sendPage(
       reply,
       'Signed in',
@@ -145,7 +147,7 @@ export class SignInController {
   }
 
   private async linkOf({ link: sealed }: Parameters, { headers }: FastifyRequest): Promise<SignInLink> {
-    const link = await this.accounts.opened(String(sealed));
+    const link = await this.accounts.openLink(String(sealed));
     if (!link)
       throw new Problem('not_found', 'This link was used or has expired: call the tool again to get another');
     const session = this.sessions.find(headers);
@@ -154,22 +156,23 @@ export class SignInController {
     return link;
   }
 
-  /** Whether the link is of a person who signs in to the console, and this browser has no session. */
+  /** Whether the link belongs to a user of the console and this browser has no session. */
   private needsSession({ user }: SignInLink, { headers }: FastifyRequest): boolean {
     const isPerson = this.tokens.consoles.some(({ settings }) => user.startsWith(`${settings.issuer}#`));
     return isPerson && !this.sessions.find(headers);
   }
 
-  private broughtBack(state: string, request: FastifyRequest): Carried {
-    const carried = this.carried.open(cookieOf(state, request) ?? '') as Carried | undefined;
-    if (!carried || carried.flow.state !== state || carried.endsAt < Date.now())
+  private stateOf(state: string, request: FastifyRequest): SignInState {
+    const stored = this.states.open(cookieOf(state, request) ?? '') as SignInState | undefined;
+    if (!stored || stored.flow.state !== state || stored.endsAt < Date.now())
       throw new Problem('forbidden', 'This sign-in began in another browser, or took too long: start again');
-    return carried;
+    return stored;
   }
 
   private setCookie(reply: FastifyReply, state: string, value: string): void {
     const { protocol, pathname } = new URL(`${this.accounts.base}/accounts`);
-    const [seconds, secure] = [value === '' ? 0 : cookieSeconds, protocol === 'https:' ? '; Secure' : ''];
+    const seconds = value === '' ? 0 : cookieSeconds;
+    const secure = protocol === 'https:' ? '; Secure' : '';
     const attributes = `Path=${pathname}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
     void reply.header('set-cookie', `${cookieName(state)}=${value}; ${attributes}`);
   }

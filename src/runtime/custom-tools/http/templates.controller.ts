@@ -25,7 +25,7 @@ export class TemplateView {
 
 export class TemplatePageView extends PageOf(TemplateView, { description: 'By name' }) {}
 
-/** The folders of tools/templates, which come with the server. */
+/** Serves the folders of tools/templates, which are part of the server. */
 @ApiTags('custom-tools')
 @Scopes('metrics:read')
 @ApiProblems('unauthorized', 'forbidden')
@@ -41,7 +41,7 @@ export class TemplatesController {
   @ApiOperation({
     summary: 'Tools to start from, with their files',
     description:
-      'As `toolkeeper tool create` writes them: the name in them, `my_<template>_tool`, is to be replaced everywhere.',
+      'The same that `toolkeeper tool create` writes. Replace their name, `my_<template>_tool`, everywhere.',
   })
   @ApiOkResponse({ type: TemplatePageView })
   async listTemplates(): Promise<Page<TemplateView>> {

@@ -30,7 +30,7 @@ const logStream = [
   '',
 ].join('\n');
 
-/** A tool's log as its operator reads it: a page, or live. */
+/** Serves a tool's log to operators, as a page or a stream. */
 @CustomToolRoutes('/:name/logs', 'tools:admin')
 export class ToolLogsController {
   constructor(
@@ -50,11 +50,15 @@ export class ToolLogsController {
 
   @Get()
   @ApiName()
-  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiHeader({
+    name: 'last-event-id',
+    required: false,
+    description: 'Id of the last event received; the stream resumes after it',
+  })
   @ApiOperation({
     summary: "Read a tool's log, or follow it",
     description:
-      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as the replicas keep them in memory: a page has the lines of all replicas, a stream those of the one that answers, which its first event `replica` names. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+      'Stderr, unparsed output on stdout, and starts and ends of processes, as replicas keep them in memory. A page has the lines of all replicas. With `Accept: text/event-stream`, a stream has the lines of the replica that answers, which its first event `replica` names; other events: `log`, `missed` (entries dropped before you read them) and `end`. Known secrets are redacted. The scope `tools:admin` is required, because a tool may write others.',
   })
   @ApiExtraModels(LogPageView)
   @ApiOkResponse({
@@ -74,7 +78,7 @@ export class ToolLogsController {
     await this.repository.get(name);
     const { ring, replica } = this.logs.open(name);
     if (request.method === 'GET' && acceptsEvents(request.headers)) {
-      // A client that comes back goes on where it was; a new one gets the latest entries first.
+      // A returning client resumes after its last entry; a new one begins with the latest entries.
       const id = lastSeenId(request.headers, since);
       const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
       const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
@@ -87,7 +91,7 @@ export class ToolLogsController {
     return this.fleet.read(name, limit, since);
   }
 
-  /** The page of this replica alone, for another one. */
+  /** The lines of this replica, for another replica. */
   @Get('own')
   @Public()
   @ApiExcludeEndpoint()

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Limit, NullableText, Ruled } from '../../../web/rest/dto.js';
 import { type LogEntry, type LogEvent, logEvents, type LogLevel, logLevels } from '../logs/tool-logs.js';
 
-/** An id for each replica, of which there are 256 at most. */
+/** Ids of log entries, one per replica, of which there are at most 256. */
 const idsPattern = /^[a-z0-9]{1,16}-\d{1,15}(,[a-z0-9]{1,16}-\d{1,15}){0,255}$/;
 
 export class LogsQuery {
@@ -10,7 +10,7 @@ export class LogsQuery {
   @(Ruled('must be the id of a log entry, or nextSince', (ids) => idsPattern.test(String(ids)))({
     required: false,
     example: 'mhq3k2x19f2c6b-41,mhq3k2x4a07d31-7',
-    description: 'Only what came after: `nextSince` of an earlier page; absent: the latest entries',
+    description: 'Only entries after these: `nextSince` of an earlier page; absent: the latest entries',
   }))
   readonly since?: string;
 }
@@ -27,18 +27,18 @@ export class LogEntryView implements LogEntry {
     enum: logEvents,
     example: 'stderr',
     description:
-      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification',
+      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: a log notification',
   })
   readonly event!: LogEvent;
   @ApiPropertyOptional({ example: '3 lines had no time' }) readonly message?: string;
   @ApiPropertyOptional({ example: 4711 }) readonly pid?: number;
-  @ApiPropertyOptional({ example: 18.2, description: 'Of a start, from spawn to ready' })
+  @ApiPropertyOptional({ example: 18.2, description: 'Duration of a start, from spawn to ready' })
   readonly durationMs?: number;
   @ApiPropertyOptional({ example: 'crash' }) readonly error?: string;
   @ApiPropertyOptional({ example: 'idle', description: 'Why a process ended' }) readonly reason?: string;
   @ApiPropertyOptional({ type: Number, nullable: true, example: 0 }) readonly exitCode?: number | null;
   @ApiPropertyOptional({ type: String, nullable: true, example: null }) readonly signal?: string | null;
-  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification, any JSON value' })
+  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification: any JSON value' })
   readonly data?: unknown;
   @ApiPropertyOptional({
     example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
@@ -53,11 +53,11 @@ export class LogEntryView implements LogEntry {
 }
 
 export class LogPageView {
-  @ApiProperty({ type: [LogEntryView], description: 'Of all replicas, oldest first' })
+  @ApiProperty({ type: [LogEntryView], description: 'Entries of all replicas, oldest first' })
   readonly data!: LogEntryView[];
-  @NullableText('mhq3k2x19f2c6b-42,mhq3k2x4a07d31-7', 'Send it as since for what comes next')
+  @NullableText('mhq3k2x19f2c6b-42,mhq3k2x4a07d31-7', 'Send it as since for the next entries')
   readonly nextSince!: string | null;
-  @ApiProperty({ example: 0, description: 'Entries after since that had to make room before they were read' })
+  @ApiProperty({ example: 0, description: 'Entries after since that were dropped before they were read' })
   readonly missed!: number;
   @ApiProperty({ example: false, description: 'Whether a replica did not answer within a second' })
   readonly partial!: boolean;

@@ -59,7 +59,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ToolRoute(
     RevisionPageView,
     'List the revisions of a tool, newest first',
-    'Each with who made it, how and when, and the hash of its content.',
+    'Each with its author, cause and time, and the hash of its content.',
   )
   async listCustomToolRevisions(
     @Param('name') name: string,
@@ -71,7 +71,7 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   @Get('revisions/:revision')
-  @ToolRoute(RevisionView, 'Show one revision', 'Its configuration as it was; a revision never changes.')
+  @ToolRoute(RevisionView, 'Show one revision', 'With its configuration. Revisions never change.')
   async getCustomToolRevision(@Param() { name, revision }: RevisionParams): Promise<RevisionView> {
     return revisionView(await this.revisions.get(await this.repository.get(name), revision));
   }
@@ -80,7 +80,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ToolRoute(
     RevisionDiffView,
     'Show what a revision changed, field by field',
-    'Against the revision before it, or against the one that `against` names.',
+    'Compared with the revision before it, or with `against`.',
   )
   async diffCustomToolRevision(
     @Param() { name, revision }: RevisionParams,
@@ -97,8 +97,8 @@ export class ToolRevisionsController implements OnModuleInit {
   @ApiNotGranted()
   @ToolRoute(
     CustomToolView,
-    "Bring an earlier revision's configuration back, as a new revision",
-    'Takes effect as a change does: calls in flight end on the revision they began with.',
+    'Restore the configuration of an earlier revision, as a new revision',
+    'Takes effect like a change: calls in flight end on the revision they began with.',
     'conflict',
     'tool_unavailable',
   )
@@ -119,7 +119,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ApiOperation({
     summary: 'Register a tool by its files',
     description:
-      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are stored in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
+      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are stored in the database and unpacked at each replica. They must include the packages that the tool needs.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()
@@ -129,7 +129,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.take(await this.planner.bundled(name, uploadIn(request), 'create'), userId);
+    return this.store(await this.planner.bundled(name, uploadIn(request), 'create'), userId);
   }
 
   @Put('bundle')
@@ -140,7 +140,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ToolRoute(
     CustomToolView,
     "Replace a tool's files",
-    'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
+    'Makes a new revision, whose files a rollback restores. Members that `tool.json` omits keep their values. A tool that ran files on a disk runs the bundle from then on.',
     'conflict',
     'payload_too_large',
     'tool_unavailable',
@@ -151,14 +151,14 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.take(await this.planner.bundled(name, uploadIn(request), 'change'), userId);
+    return this.store(await this.planner.bundled(name, uploadIn(request), 'change'), userId);
   }
 
   @Get('bundle')
   @ToolRoute(
     BundleView,
     "Show a tool's bundle",
-    'Which files it runs, and what was said when its packages were installed.',
+    'Size and number of its files, and the output of installing its packages.',
   )
   getToolBundle(@Param('name') name: string): Promise<BundleView> {
     return this.bundleOf(name);
@@ -169,7 +169,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ToolRoute(
     BundleFilesView,
     "Read a bundle's files",
-    'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
+    'As text, to change and send again with `PUT`: at most 200 files, 1 MiB in all. Packages that this server installed are left out.',
   )
   async getToolBundleFiles(
     @Param('name') name: string,
@@ -188,7 +188,7 @@ export class ToolRevisionsController implements OnModuleInit {
     throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
   }
 
-  private async take(request: Request, by: string): Promise<CustomToolView> {
+  private async store(request: Request, by: string): Promise<CustomToolView> {
     return this.view(await this.manager.store(request, { source: 'bundle', by }));
   }
 
@@ -197,6 +197,7 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 }
 
+/** The revision in a cursor; undefined if it is none. */
 function revisionOf(key: string): number | undefined {
   const revision = Number(key);
   return Number.isInteger(revision) && revision > 0 && revision < 2 ** 31 ? revision : undefined;

@@ -21,7 +21,7 @@ export class RevisionFileView {
   @Moment() readonly modifiedAt!: string;
   @NullableText(
     '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    'SHA-256; null over 16 MiB: then size and time stand for the content',
+    'SHA-256; null if over 16 MiB, so that size and time are compared',
   )
   readonly hash!: string | null;
 }
@@ -40,14 +40,14 @@ export class BundleView {
 
 class BundleFileView {
   @ApiProperty({ example: 'tool.py' }) readonly path!: string;
-  @NullableText('#!/usr/bin/env python3\n…', 'Null: it is no text, or there is too much of it')
+  @NullableText('#!/usr/bin/env python3\n…', 'Null if it is not text, or is too large')
   readonly content!: string | null;
   @ApiProperty({ example: false }) readonly executable!: boolean;
 }
 
 export class BundleFilesView {
   @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
-  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  @ApiProperty({ example: true, description: 'Whether all files and contents are included' })
   readonly complete!: boolean;
 }
 
@@ -59,7 +59,7 @@ export class RevisionSummaryView {
   })
   readonly contentHash!: string;
   @ApiProperty({ enum: revisionSources, example: 'register' }) readonly source!: string;
-  @NullableNumber(null, 'The revision that a rollback brought back') readonly restores!: number | null;
+  @NullableNumber(null, 'The revision that a rollback restored') readonly restores!: number | null;
   @ApiProperty({ example: 'alice', description: 'User id of the caller; `toolkeeper`: the server itself' })
   readonly createdBy!: string;
   @Moment() readonly createdAt!: Date;
@@ -70,10 +70,10 @@ export class RevisionView extends RevisionSummaryView {
     type: 'object',
     additionalProperties: true,
     example: { name: 'log_summary', command: 'python3', args: ['tool.py'], env: { API_KEY: '***' } },
-    description: 'As at registration; of environment variables only the names',
+    description: 'As registered, with the names of environment variables only',
   })
   readonly configuration!: object;
-  @ApiProperty({ type: [RevisionFileView], description: 'What its processes run, as far as it is known' })
+  @ApiProperty({ type: [RevisionFileView], description: 'Known files of its program' })
   readonly files!: RevisionFileView[];
 }
 
@@ -89,9 +89,9 @@ const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) =>
 export class RevisionChangeView {
   @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
   readonly path!: string;
-  @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent: it had nothing there' })
+  @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent if it was added' })
   readonly before?: unknown;
-  @ApiPropertyOptional({ oneOf: anyJson, example: 20000, description: 'Absent: it has nothing there' })
+  @ApiPropertyOptional({ oneOf: anyJson, example: 20000, description: 'Absent if it was removed' })
   readonly after?: unknown;
 }
 
@@ -115,21 +115,23 @@ export class RevisionDiffQuery {
 export class RollbackBody extends ReasonQuery {
   @Int(1, maxRevision, {
     example: 1,
-    description: 'The revision whose configuration comes back',
+    description: 'The revision to restore',
   })
   readonly revision!: number;
 }
 
 export class BundleFilesQuery {
-  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: those that it runs now' })
+  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: the current one' })
   readonly revision?: number;
 }
 
+/** A revision as lists show it. */
 export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
   const { revision, contentHash, source, restores, createdBy, createdAt } = row;
   return { revision, contentHash, source, restores, createdBy, createdAt };
 }
 
+/** A revision with its configuration, without secrets. */
 export function revisionView(row: CustomToolRevision): RevisionView {
   const configuration = { ...row.configuration, env: shownEnv(row.env) };
   return { ...revisionSummary(row), configuration, files: row.files };

@@ -9,7 +9,7 @@ import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import type { ProblemCode } from '../../../base/common/errors.js';
 import { ApiProblems, ProblemView } from '../../../web/rest/api-problems.decorator.js';
 
-/** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
+/** A controller of custom tools. @param path below `custom-tools` @param scope of routes without their own scope */
 export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
   applyDecorators(
     ApiRoutes(`api/v1/custom-tools${path}`, 'custom-tools', scope),
@@ -25,7 +25,7 @@ export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
 /** Documents the path parameter of routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });
 
-/** A route of one custom tool that answers 200: what it answers and does, and its problems beside `not_found`. */
+/** Documents a route of one custom tool that answers 200. @param problems in addition to `not_found` */
 export const ToolRoute = (
   type: Type,
   summary: string,

@@ -13,18 +13,19 @@ import { CustomToolCreate } from '../entity/tool-settings.js';
 import { LaunchPreparation, ToolSandbox } from './launch-preparation.js';
 import { processLimits } from './tool-inspector.js';
 
+/** Prepares tools for `toolkeeper tool dev` without a running server. */
 export type Desk = Awaited<ReturnType<typeof openDesk>>;
 /** A tool that is ready to be started. */
 export type Launch = Awaited<ReturnType<Desk['prepare']>>;
 
-/** An author's own files may be closed to a tool's own user, who reads a copy of them once they are registered. */
+/** Runs tools as the author, because a separate user may not read the author's files. A server copies these files. */
 const author = -1;
 const noServer = { httpAdapter: { getHttpServer: () => ({ address: () => null }) } } as HttpAdapterHost;
 
 /** Prepares tools as the server of these settings would, without its database. */
 export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string) {
   const config = loadConfig({ ...environment, TOOLKEEPER_DATA_DIR: dataDir });
-  /** That of the tool, which nobody seals here. */
+  /** The variables of the tool, not encrypted. */
   let env = {};
   const desk: DynamicModule = {
     module: class {},
@@ -43,7 +44,7 @@ export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string) 
   const app = await NestFactory.createApplicationContext(desk, { logger: false, abortOnError: false });
   const { defaultTimeoutMs } = config.customTools;
   return {
-    /** @throws Problem what a registration would be refused with */
+    /** @throws Problem that a registration of the project would cause */
     async prepare(project: object) {
       const create = await new DtoPipe().read(CustomToolCreate, project);
       const given = Object.entries(create.env ?? {});

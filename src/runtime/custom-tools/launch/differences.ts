@@ -5,7 +5,7 @@ import { calledName, reviewedIn, reviewTools } from '../../mcp-client/mcp-review
 import type { Handshake } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
-/** The registered name holds; one that differs is often a forgotten change. */
+/** Warns if the executable's name differs from the registered one, which is used; often a change was forgotten. */
 export function nameWarning({ name, protocol }: CustomTool, handshake: Handshake = {}): string[] {
   if (protocol === 'mcp' || handshake.name === name) return [];
   return handshake.name === undefined
@@ -13,7 +13,7 @@ export function nameWarning({ name, protocol }: CustomTool, handshake: Handshake
     : [`The executable says in initialize that its name is ${shorten(handshake.name)}`];
 }
 
-/** Sentences about fields in which a registration differs from the executable; the registration holds. */
+/** Sentences about fields in which a registration differs from the executable. The registration is used. */
 export function differences(tool: CustomTool, handshake: Handshake): string[] {
   if (tool.protocol === 'mcp') {
     return reviewTools(tool.definitions ?? [], reviewedIn(handshake)).flatMap(({ name, state, why }) =>
@@ -29,7 +29,7 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
   });
 }
 
-/** Warnings about the executable's input schema: the places that are left out or read otherwise, or why it would be refused. */
+/** Warnings about the executable's input schema: ignored or reinterpreted places, or why it would be refused. */
 export async function schemaFaults(
   schemas: InputSchemas,
   { protocol }: CustomTool,

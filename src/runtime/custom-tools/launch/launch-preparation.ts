@@ -34,7 +34,7 @@ import { isProgram } from './program-files.js';
 
 /** How a tool is started, with the redactor of its secrets. */
 export interface PreparedLaunch extends ResolvedCommand {
-  /** The tool's own directory, or its file alone; undefined if it has neither. */
+  /** The tool's own directory or its single file; undefined if it has neither. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
   /** Dialect of an MCP server; absent: the protocol of docs/tools/protocol.md. */
@@ -74,27 +74,27 @@ export class LaunchPreparation {
   }
 
   /**
-   * @param starts false: the files of its bundle are not needed
-   * @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env`
+   * @param starts false if only the command is needed, not the files of its bundle
+   * @throws Problem `invalid_request` that names the field, such as `/env` if a stored value cannot be decrypted
    */
   async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
-    const own = this.open(tool);
-    const redactor = new Redactor(secretsOf(tool.env, own));
-    if (tool.url !== null) return this.elsewhere(new URL(tool.url), tool, own, redactor);
+    const ownEnv = this.decryptEnv(tool);
+    const redactor = new Redactor(secretsOf(tool.env, ownEnv));
+    if (tool.url !== null) return this.prepareRemote(new URL(tool.url), tool, ownEnv, redactor);
     const { bundle } = tool;
-    const accounts = this.processAccounts(tool, own);
-    const env = accounts ? withoutSignIn(own) : own;
+    const accounts = this.processAccounts(tool, ownEnv);
+    const env = accounts ? withoutSignIn(ownEnv) : ownEnv;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
       : await ownPlace(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
-    // A command in a bundle is named by the bundle: its file lies elsewhere on each replica.
+    // A bundle has another folder on each replica, so the path of its command is not compared.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
     const mayBringCode = bundle !== null && this.config.bundles.maxBytes > 0;
     const whyNotRun = (program: string): Promise<string | undefined> =>
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
-    const there = { ...place.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, there, env, root, this.rules, whyNotRun).catch(notRead);
+    const target = { ...place.launch, mayBringCode };
+    const launch = await resolveCommand(pinned, target, env, root, this.rules, whyNotRun).catch(rethrow);
     const { own: claimed, claimedBy } = place;
     if (claimed !== undefined && claimedBy !== undefined)
       await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
@@ -105,18 +105,15 @@ export class LaunchPreparation {
     return { ...started, ...(accounts && { accounts }) };
   }
 
-  /** Accounts whose tokens processes get, each that of its caller. */
+  /** Accounts of the callers, for a tool whose processes each get the token of one caller. */
   private processAccounts(tool: CustomTool, own: PlainEnv): ProcessAccounts | undefined {
     if (tool.credentials === 'none') return undefined;
     if (!Object.values(own).some((value) => value.includes(tokenMark)))
-      throw wrong(
-        '/env',
-        `must hold a variable with ${tokenMark}, where the access token of the caller stands`,
-      );
+      throw wrong('/env', `must hold a variable with ${tokenMark}, for the access token of the caller`);
     return new ProcessAccounts(this.accounts, this.accountServer(tool, own));
   }
 
-  private elsewhere(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
+  private prepareRemote(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     // A text that was cut off may end with a part of a secret.
     const redact = (text: string): string => redactor.clean(text, { end: true });
@@ -139,18 +136,18 @@ export class LaunchPreparation {
     };
   }
 
-  /** The server as OAuth clients need it: id, URL, opened environment and `fetch`. */
-  accountServer(tool: CustomTool, env = this.open(tool)): AccountServer {
+  /** The server as OAuth clients need it: id, URL, decrypted environment and `fetch`. */
+  accountServer(tool: CustomTool, env = this.decryptEnv(tool)): AccountServer {
     const { OAUTH_RESOURCE: resource = tool.url, OAUTH_ISSUER: issuer } = env;
     const url = URL.parse(tool.url ?? resource ?? issuer ?? '');
     if (!url || !/^https?:$/.test(url.protocol))
       throw wrong('/env', 'must hold OAUTH_RESOURCE, or OAUTH_ISSUER alone, as an http or https URL');
-    const named = [url.href, issuer, env['OAUTH_EXCHANGE_URL']];
-    const fetch = outboundFetch(named, this.config.builtinTools.outbound, this.remote.ownPort);
+    const urls = [url.href, issuer, env['OAUTH_EXCHANGE_URL']];
+    const fetch = outboundFetch(urls, this.config.builtinTools.outbound, this.remote.ownPort);
     return { id: tool.id, name: tool.name, url, env, fetch, ...(resource === null && { issuer }) };
   }
 
-  private open({ id, env }: CustomTool): PlainEnv {
+  private decryptEnv({ id, env }: CustomTool): PlainEnv {
     try {
       return this.box.open(id, env);
     } catch (error) {
@@ -173,19 +170,19 @@ function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: s
 }
 
 interface OwnPlace {
-  /** The directory that is the tool's own, else its file alone; undefined if it has neither. */
+  /** The tool's own directory, else its single file; undefined if it has neither. */
   readonly own: string | undefined;
-  /** How it is launched there. */
+  /** Its arguments and working directory there. */
   readonly launch: Pick<CustomTool, 'args' | 'workingDir'>;
   /** Additional variables, so that the program finds packages in the directory. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** The member that names the directory, if it contains no program of the tool and therefore needs a grant. */
+  /** Pointer to the member that names the directory, if the directory has no program and so needs a grant. */
   readonly claimedBy?: string;
 }
 
 /**
- * A tool's own directory is its `workingDir`, else the folder of the first file among its command and its arguments,
- * where it then runs as well. Relative arguments mean files below `root` in that case, so they are made absolute.
+ * A tool's own directory is its `workingDir`, else the folder of the first file among its arguments or its command. In
+ * that case it also runs there, and relative arguments are made absolute, because they mean files below `root`.
  * @param script the index of the argument that is an interpreter's script
  */
 async function ownPlace(
@@ -198,11 +195,11 @@ async function ownPlace(
   const base = resolve(root, workingDir ?? '.');
   const places = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
   const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
-  const looks = await Promise.all(places.map(async (file) => file !== undefined && (await isProgram(file))));
-  const programs = [program, ...places.filter((_, n) => looks[n] || n === script)];
+  const isCode = await Promise.all(places.map(async (file) => file !== undefined && (await isProgram(file))));
+  const programs = [program, ...places.filter((_, n) => isCode[n] || n === script)];
   if (workingDir !== null) {
-    const stands = programs.some((file) => file !== undefined && covers(base, file));
-    const isOwn = covers(installed, base) || (stands && !isShared(base, root));
+    const hasProgram = programs.some((file) => file !== undefined && covers(base, file));
+    const isOwn = covers(installed, base) || (hasProgram && !isShared(base, root));
     return { own: base, launch: { workingDir, args }, ...(!isOwn && { claimedBy: '/workingDir' }) };
   }
   const first = places.find((place) => place !== undefined) ?? program;
@@ -243,10 +240,11 @@ function notGranted(pointer: string, detail: string): Problem {
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
 /** @throws Problem of the field `command` for a missing or unreadable program file, and other errors unchanged */
-function notRead(error: unknown): never {
+function rethrow(error: unknown): never {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
-  const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
-  throw isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
+  const isFileError =
+    error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
+  throw isFileError ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
 /** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
@@ -259,7 +257,7 @@ type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
   Partial<Pick<CustomTool, 'workingDir' | 'url' | 'env' | 'timeoutMs'>>;
 type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
 
-/** Puts the start of a tool's processes into its sandbox. */
+/** Confines the start of a tool's processes to its sandbox. */
 @Injectable()
 export class ToolSandbox implements OnApplicationBootstrap {
   private readonly logger = new Logger(ToolSandbox.name);
@@ -291,29 +289,30 @@ export class ToolSandbox implements OnApplicationBootstrap {
    * @throws Problem `invalid_request` that names the field which this host cannot enforce
    */
   async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
-    if (remote) return { command: spec, ...elsewhere, effective: this.effective(tool) };
+    if (remote) return { command: spec, ...remoteConfinement, effective: this.effective(tool) };
     try {
       const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
-      return { ...confined, effective: this.described(tool, confined.effective, place, spec.env) };
+      return { ...confined, effective: this.describe(tool, confined.effective, place, spec.env) };
     } catch (error) {
-      if (!(error instanceof SandboxRefusal)) return notRead(error);
+      if (!(error instanceof SandboxRefusal)) return rethrow(error);
       throw refusalOf(error, tool);
     }
   }
 
   /** Restrictions that hold for a tool on this host. */
   effective(tool: Restricted): EffectiveSandbox {
-    return this.described(tool, tool.url ? elsewhere.effective : this.sandbox.effective(demandsOf(tool)));
+    const enforced = tool.url ? remoteConfinement.effective : this.sandbox.effective(demandsOf(tool));
+    return this.describe(tool, enforced);
   }
 
-  private described(
+  private describe(
     tool: Restricted,
-    found: EffectiveSandbox,
+    enforced: EffectiveSandbox,
     place = tool.workingDir ?? undefined,
     env: object = tool.env ?? {},
   ): EffectiveSandbox {
     const { url, timeoutMs = Infinity, sandbox } = tool;
-    const effective = !url && this.spawner.endsDescendants ? withDescendantsEnded(found) : found;
+    const effective = !url && this.spawner.endsDescendants ? withDescendantsEnded(enforced) : enforced;
     const facts = {
       ...{ place, url: url ?? undefined, variables: Object.keys(env) },
       timeoutMs: Math.min(timeoutMs, sandbox?.maxExecutionMs ?? Infinity),
@@ -324,7 +323,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
 }
 
 /** Confinement of a server behind a URL, which runs elsewhere. */
-const elsewhere: Omit<Confined, 'command'> = {
+const remoteConfinement: Omit<Confined, 'command'> = {
   effective: {
     tier: 0,
     enforced: [],
@@ -342,7 +341,6 @@ const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...pe
 const permissionFields = ['canReadFiles', 'canWriteFiles', 'canNetwork', 'canExecuteCommands'];
 
 function refusalOf({ field, message, index }: SandboxRefusal, { workingDir }: Confinable): Problem {
-  // A tool's own place is its working directory, else that of the program it is started from.
   const own = workingDir ? '/workingDir' : '/command';
   const member = `/${permissionFields.includes(field) ? 'permissions' : 'sandbox'}/${field}`;
   const pointer = field === 'own' ? own : member;

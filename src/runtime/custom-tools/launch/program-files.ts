@@ -7,13 +7,14 @@ import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { isScript } from '../commands/resolve-command.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 
-interface Known {
+/** The hash of a file in a certain state. */
+interface CachedHash {
   readonly state: string;
   readonly hash: string;
 }
 
 const maxHashedBytes = 16 * 1_048_576;
-/** Longest tick of a file system's clock, within which a file may be written twice. */
+/** Max tick of a file system's clock, within which two writes look like one. */
 const clockTickMs = 1_000;
 const maxFolderEntries = 1_000;
 const scriptExtensions = new Set(
@@ -21,13 +22,13 @@ const scriptExtensions = new Set(
 );
 const dependencyFolders = new Set(['node_modules', '__pycache__', 'venv', 'env', 'site-packages', 'vendor']);
 
-/** Whether a file may be part of a program, by its name alone. */
+/** Whether a file may be part of a program, judged by its name. */
 export const isScriptName = (name: string): boolean => scriptExtensions.has(extname(name).toLowerCase());
 
 /** Whether a file exists and is a program, by its name, mode or first line. */
 export async function isProgram(path: string): Promise<boolean> {
-  const found = await regularFile(path);
-  return found !== undefined && (isScriptName(path) || isExecutable(found) || isScript(path));
+  const stats = await regularFile(path);
+  return stats !== undefined && (isScriptName(path) || isExecutable(stats) || isScript(path));
 }
 
 /** The path relative to the project if it is inside, so that the project can be moved. */
@@ -42,7 +43,7 @@ export function portablePath(root: string, path: string): string {
  * left out, because they never change: the configuration names the hash of the bundle.
  */
 export class ProgramFiles {
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, CachedHash>();
 
   constructor(
     private readonly root: string,
@@ -50,12 +51,12 @@ export class ProgramFiles {
     private readonly bundlesDir: string,
   ) {}
 
-  /** The files of a program, sorted by path; a file that is gone or cannot be read is left out. */
+  /** The files of a program, sorted by path. Missing and unreadable files are left out. */
   async of({ command, args, cwd }: ProcessSpec): Promise<ProgramFile[]> {
     const scripts = await Promise.all(args.map((arg) => this.script(resolve(cwd, arg))));
     const paths = new Set([command, ...scripts.flat(), ...(await this.folderScripts(cwd))]);
-    const loose = [...paths].filter((path) => !this.isBundled(path));
-    const files = await Promise.all(loose.map((path) => this.file(path)));
+    const unbundled = [...paths].filter((path) => !this.isBundled(path));
+    const files = await Promise.all(unbundled.map((path) => this.file(path)));
     return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
@@ -64,19 +65,19 @@ export class ProgramFiles {
   }
 
   private async folderScripts(cwd: string): Promise<string[]> {
-    return cwd.startsWith(this.installedDir + sep) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
+    return cwd.startsWith(`${this.installedDir}${sep}`) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
   }
 
   private isBundled(path: string): boolean {
-    return path.startsWith(this.bundlesDir + sep);
+    return path.startsWith(`${this.bundlesDir}${sep}`);
   }
 
   private async file(path: string): Promise<ProgramFile[]> {
-    const found = await regularFile(path);
-    if (!found) return [];
-    const hash = await this.hash(path, found).catch(() => undefined);
+    const stats = await regularFile(path);
+    if (!stats) return [];
+    const hash = await this.hash(path, stats).catch(() => undefined);
     if (hash === undefined) return [];
-    const { size, mtime } = found;
+    const { size, mtime } = stats;
     return [{ path: portablePath(this.root, path), size, modifiedAt: mtime.toISOString(), hash }];
   }
 
@@ -106,14 +107,14 @@ async function hashOf(path: string): Promise<string> {
   }
 }
 
-/** Programs below a folder, without folders of dependencies and hidden ones. */
+/** Programs below a folder, except in hidden folders and folders of dependencies. */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const scripts: string[] = [];
   const folders = [folder];
-  let seen = 0;
+  let entries = 0;
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
     for (const entry of await readdir(next, { withFileTypes: true }).catch(() => [])) {
-      if (++seen > maxFolderEntries) return scripts;
+      if (++entries > maxFolderEntries) return scripts;
       const path = join(next, entry.name);
       if (entry.isDirectory() && !entry.name.startsWith('.') && !dependencyFolders.has(entry.name)) {
         folders.push(path);
@@ -126,13 +127,13 @@ async function scriptsBelow(folder: string): Promise<string[]> {
 }
 
 async function isExecutableFile(path: string): Promise<boolean> {
-  const found = await regularFile(path);
-  return found !== undefined && isExecutable(found);
+  const stats = await regularFile(path);
+  return stats !== undefined && isExecutable(stats);
 }
 
 const isExecutable = ({ mode }: Stats): boolean => (mode & 0o111) !== 0;
 
 async function regularFile(path: string): Promise<Stats | undefined> {
-  const found = await statOf(path);
-  return found?.isFile() ? found : undefined;
+  const stats = await statOf(path);
+  return stats?.isFile() ? stats : undefined;
 }

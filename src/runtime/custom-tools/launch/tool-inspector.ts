@@ -32,42 +32,43 @@ import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } fr
 import { isScriptName, ProgramFiles } from './program-files.js';
 import { pythonFault, scriptFaults } from './script-faults.js';
 
+/** A prepared launch, with the answers of the executable and its compiled schema. */
 export interface Inspection extends PreparedLaunch, Partial<Probe> {
   readonly compiled: { readonly schema: JsonSchema; readonly validate: CompiledInput };
 }
 
-/** A server's approved tool whose schemas were tried. */
+/** A server's approved tool, with its compiled schemas. */
 export interface CheckedTool {
   readonly validate: CompiledInput;
   /** Absent if there is none, or none that clients can compile. */
   readonly outputSchema?: JsonSchema;
-  /** A fault of its schemas; the tool can be called all the same. */
+  /** A fault of its schemas that does not prevent calls. */
   warning?: string;
 }
 
-/** A server's approved tools, by the server's own names for them; or why one cannot be called. */
+/** A server's approved tools by the server's own names; `wrong` says why a tool cannot be called. */
 export type McpValidators = ReadonlyMap<string, CheckedTool | { readonly wrong: string }>;
 
 /** A tool as it would be stored and run here. */
 export interface ToolPlan {
   readonly tool: CustomTool;
-  /** Its status when its row was read; absent: it is a new one. */
+  /** Its status when its row was read; absent for a new tool. */
   readonly readAs?: ToolStatus;
   readonly validate: CompiledInput;
   /** Validators of an MCP server's approved tools. */
   readonly validators: McpValidators;
-  /** The answer that its executable has just given; absent: it was not asked. */
+  /** The executable's answer; absent if it was not started. */
   readonly handshake?: Handshake;
   readonly content: RevisionContent;
-  /** Sentences for its author about a tool that runs all the same. */
+  /** Sentences for its author about faults that do not prevent calls. */
   readonly warnings: readonly string[];
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
 
-/** Follows what an executable writes while it is asked, with what is secret in it. */
+/** Makes a listener for the output of an executable that is being tried. @param redactor removes its secrets */
 export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
-/** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
+/** Max time for compiling schemas of one server that fail: its start and other registrations wait meanwhile. */
 const maxWastedMs = 5_000;
 const notTried = (member: string): string =>
   `its ${member} was not tried out: others of this server that cost too much took over ${maxWastedMs} ms`;
@@ -76,7 +77,7 @@ const notTried = (member: string): string =>
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
 
-/** Finds out what a tool would run, and whether that is a tool, by starting it once and asking. */
+/** Finds out what a tool would run, and whether the executable is a tool by starting it once. */
 @Injectable()
 export class ToolInspector {
   private readonly programFiles: ProgramFiles;
@@ -93,7 +94,7 @@ export class ToolInspector {
 
   /**
    * Finds out what would run, without starting anything.
-   * @param inspected of a tool whose executable has just answered: it is started as it was for that
+   * @param inspected result of `inspect`, if the executable has just answered; it is then started in the same way
    * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
    */
   async prepare(tool: CustomTool, inspected?: Inspection, readAs?: ToolStatus): Promise<ToolPlan> {
@@ -104,11 +105,11 @@ export class ToolInspector {
         ? compiled.validate
         : await this.schemas.compile(tool.inputSchema);
     const validators = await this.compileAll(tool.definitions ?? []);
-    const asked = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
+    const known = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
     const warnings = inspected
       ? [...(readAs ? [] : nameWarning(tool, inspected.handshake)), ...(await scriptFaults(inspected))]
       : [];
-    return { tool, validate, validators, warnings, ...asked, ...(await this.contentOf(tool, inspected)) };
+    return { tool, validate, validators, warnings, ...known, ...(await this.contentOf(tool, inspected)) };
   }
 
   /** The content of a revision of the tool as it is now, and how it would be started. */
@@ -118,10 +119,7 @@ export class ToolInspector {
     return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
   }
 
-  /**
-   * The files of a tool's program as they are now.
-   * @param spec how its processes are started, where that is known
-   */
+  /** The files of a tool's program as they are now. @param spec how its processes are started, where that is known */
   async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
     const start = spec ?? (await this.preparation.prepare(tool, false).catch(asUnavailable));
     if ('unavailable' in start) return [];
@@ -129,9 +127,10 @@ export class ToolInspector {
   }
 
   /**
-   * Starts the executable once, if the schema that is registered compiles. A server that wants accounts is asked as one of its callers, or not at all.
-   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` if it could
-   * not be tried, because there was no place for one more process
+   * Starts the executable once, if the registered schema compiles. A server that needs an account is started for `user`,
+   * or not at all.
+   * @throws Problem `invalid_request` with the reason and the executable's stderr; `tool_unavailable` if no process slot
+   * was free
    */
   async inspect(tool: CustomTool, listen?: Listen, user?: string): Promise<Inspection> {
     const { inputSchema: schema } = tool;
@@ -160,10 +159,9 @@ export class ToolInspector {
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
       const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true) ?? [];
       const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
-      throw wrong(
-        launch.remote ? '/url' : '/command',
-        `is not a tool: ${pythonFault(stderr)}${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
-      );
+      const output = stderr && `${stderrMark}${stderr}`;
+      const why = `${pythonFault(stderr)}${redactor.clean(error.message)}${output}${hint && ` (${hint})`}`;
+      throw wrong(launch.remote ? '/url' : '/command', `is not a tool: ${why}`);
     } finally {
       await confined.dispose();
     }
@@ -174,11 +172,11 @@ export class ToolInspector {
     return [...differences(tool, handshake), ...(await schemaFaults(this.schemas, tool, handshake))];
   }
 
-  /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
+  /** Compiles all schemas. A bad or too expensive input schema disables its own tool only; an output schema is left out. */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
     const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
     let wastedMs = 0;
-    const tried = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
+    const attempt = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
       if (wastedMs > maxWastedMs) return { wrong: notTried(member) };
       const began = performance.now();
       return work().catch((error: unknown) => {
@@ -189,7 +187,7 @@ export class ToolInspector {
     };
     for (const { name, inputSchema, outputSchema } of definitions) {
       if (!isToolName(name)) continue;
-      const validate = await tried('inputSchema', () =>
+      const validate = await attempt('inputSchema', () =>
         this.schemas.compile({ ...inputSchema, type: 'object' }),
       );
       if ('wrong' in validate) {
@@ -197,9 +195,9 @@ export class ToolInspector {
         continue;
       }
       const declared = outputSchema && { type: 'object', ...outputSchema };
-      const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
-      const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
-      const warning = [...validate.warnings, ...(left ? [left] : [])].join('; ');
+      const output = declared && (await attempt('outputSchema', () => this.schemas.checkOutput(declared)));
+      const unlisted = output && 'wrong' in output ? [`${unlistedOutput}: ${output.wrong}`] : [];
+      const warning = [...validate.warnings, ...unlisted].join('; ');
       tools.set(name, {
         validate,
         ...(output && 'schema' in output && { outputSchema: output.schema }),
@@ -210,7 +208,7 @@ export class ToolInspector {
   }
 
   /**
-   * @returns whether the executable is a tool, every way in which it and its registration disagree, and warnings of its schema
+   * @returns whether the executable is a tool, all differences from its registration, and warnings of its schema
    * @throws Problem `tool_unavailable` if it could not be tried
    */
   async validate(tool: CustomTool) {
@@ -242,7 +240,7 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
   if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
 }
 
-/** Programs that download a package, then run it. They write nothing while they wait for the network. */
+/** Programs that download a package and run it. They write nothing while they wait for the network. */
 const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pipx']);
 
 function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
@@ -253,11 +251,11 @@ function runnerHint({ command }: CustomTool, { message }: PoolFailure): string |
 /** The answers of an executable that can serve as a tool. */
 interface Probe {
   readonly handshake: Handshake;
-  /** Absent if it left `health` unanswered: that is optional. */
+  /** The answer to `health`; absent if there was none, because it is optional. */
   readonly health?: Reply;
 }
 
-/** Limits of a process, be it asked once or in a pool. @param dialect of an MCP server */
+/** Limits of a process, for a single start and for a pool. @param dialect of an MCP server */
 export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect | undefined) => ({
   startTimeoutMs: limits.startTimeoutMs,
   stopGraceMs: limits.stopGraceMs,
@@ -268,15 +266,15 @@ export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect
 });
 
 interface ProbeOptions {
-  /** A tool that leaves `health` unanswered this long is taken to be alive. */
+  /** A tool that does not answer `health` for this long counts as alive. */
   readonly livesForMs?: number;
-  /** Gets what it writes meanwhile. */
+  /** Receives its output. */
   readonly onNews?: ((news: ProcessNews) => void) | undefined;
 }
 
 /**
- * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
- * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
+ * Starts an executable once, waits for its answer to `initialize`, sends `health` (any answer will do, and none too), and
+ * stops it; for registration and validation. Resolves when the process is gone.
  * @throws PoolFailure `spawn_failed` with the reason in one sentence and the end of stderr in the notes
  */
 export function probeExecutable(
@@ -297,7 +295,7 @@ export function probeExecutable(
         stop();
       },
       failed: (_reason, message, ending) => {
-        // Stopped because it left `health` unanswered: that is no fault.
+        // It was stopped because it did not answer `health`, which is no fault.
         if (ending?.reason === 'stop') return;
         outcome = `It answered "initialize", but then: ${message}`;
         stop();

@@ -16,17 +16,17 @@ interface LogPage {
   readonly partial: boolean;
 }
 
-/** The header in which a replica shows another one its signature. */
+/** Header with a replica's signature for another replica. */
 export const replicaHeader = 'x-toolkeeper-replica';
 const signatureMs = 30_000;
-/** How far ahead a signature may expire, with clocks that differ. */
+/** Max time until a signature expires, because clocks may differ. */
 const maxAheadMs = 60_000;
 const maxPlaces = 256;
 
-/** A tool's log from all replicas. Each keeps its own in memory, and asks the others when it is asked. */
+/** Reads a tool's log from all replicas. Each keeps its own lines in memory, and requests those of the others. */
 @Injectable()
 export class FleetLogs {
-  /** The first one signs; all are accepted, so that SECRETS_KEY can be renewed. */
+  /** The first key signs; all are accepted, so that SECRETS_KEY can be replaced. */
   private readonly keys: readonly Buffer[];
 
   constructor(
@@ -37,7 +37,7 @@ export class FleetLogs {
     this.keys = secrets.keys.map((key) => createHmac('sha256', key).update('toolkeeper replicas').digest());
   }
 
-  /** @param since an id of each replica's log. @throws the database's error */
+  /** A page of all replicas' lines. @param since an id in each replica's log @throws the database's error */
   async read(tool: string, limit: number, since: string | undefined): Promise<LogPage> {
     const { count, id: self } = this.replicas;
     const others = count > 1 ? (await this.replicas.alive()).filter(({ id }) => id !== self) : [];
@@ -45,7 +45,7 @@ export class FleetLogs {
     const path = `/api/v1/custom-tools/${encodeURIComponent(tool)}/logs/own?${query.toString()}`;
     const answers = await Promise.all(others.map(({ address }) => this.ask(address, path)));
     const pages = [this.own(tool, limit, since), ...answers.filter((page) => page !== undefined)];
-    return { ...merged(pages, limit, since), partial: pages.length <= others.length };
+    return { ...mergePages(pages, limit, since), partial: pages.length <= others.length };
   }
 
   /** The lines of this replica. */
@@ -54,23 +54,23 @@ export class FleetLogs {
     return { data, nextSince: last, missed, partial: false };
   }
 
-  /** @throws Problem `not_found` unless another replica signed this path a moment ago */
+  /** Checks a request of another replica. @throws Problem `not_found` unless it was recently signed for this path */
   admit(path: string, header: unknown): void {
     const [expiry = ''] = String(header).split('.');
     const given = Buffer.from(String(header));
     const isSigned = this.keys
-      .map((key) => Buffer.from(signed(key, expiry, path)))
+      .map((key) => Buffer.from(sign(key, expiry, path)))
       .some((expected) => given.length === expected.length && timingSafeEqual(given, expected));
     const aheadMs = Number(expiry) - Date.now();
     if (!isSigned || !(aheadMs > 0 && aheadMs <= maxAheadMs))
       throw new Problem('not_found', 'Only replicas with the same SECRETS_KEY may ask for this.');
   }
 
-  /** @returns undefined if it does not answer in time or not with a page, or knows neither key nor route */
+  /** Requests the lines of a replica. @returns undefined if it does not answer with a page in time */
   private async ask(origin: string | null, path: string): Promise<LogPage | undefined> {
     const [key] = this.keys;
     if (origin === null || !key) return undefined;
-    const headers = { [replicaHeader]: signed(key, String(Date.now() + signatureMs), path) };
+    const headers = { [replicaHeader]: sign(key, String(Date.now() + signatureMs), path) };
     let http: HttpClient | undefined;
     try {
       const limits = { connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 };
@@ -93,14 +93,14 @@ function isPage(answer: unknown): answer is LogPage {
   return Array.isArray(data) && data.every(isLine) && hasPlace && Number.isSafeInteger(missed);
 }
 
-const signed = (key: Buffer, expiry: string, path: string): string =>
+const sign = (key: Buffer, expiry: string, path: string): string =>
   `${expiry}.${createHmac('sha256', key).update(`${expiry} ${path}`).digest('base64url')}`;
 
-/** The part of an id that all ids of one replica's log share. */
+/** The part that all ids of one replica's log share. */
 const logOf = (id: string): string | undefined => id.split('-')[0];
 
-/** The next lines after `since`, else the latest ones. A log whose lines are left out keeps its place. */
-function merged(pages: readonly LogPage[], limit: number, since?: string): Omit<LogPage, 'partial'> {
+/** The next lines after `since`, else the latest ones. If lines of a log are left out, its next page begins with them. */
+function mergePages(pages: readonly LogPage[], limit: number, since?: string): Omit<LogPage, 'partial'> {
   const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
   const all = pages.flatMap(({ data }) => data).sort((a, b) => compare(a.timestamp, b.timestamp));
   const data = since === undefined ? all.slice(-limit) : all.slice(0, limit);

@@ -1,7 +1,7 @@
 import { isObject } from '../../../base/common/json.js';
 import type { LogLevel } from './tool-logs.js';
 
-/** Words for levels, as loggers and runtimes write them; the letters are those of klog. */
+/** Words for levels in the output of loggers and runtimes. The single letters are those of klog. */
 const words: Readonly<Record<LogLevel, string>> = {
   debug: 'trace|debug|verbose',
   info: 'info|information|notice|i',
@@ -14,7 +14,7 @@ const byWord = new Map(
 const word = [...byWord.keys()].filter(({ length }) => length > 1).join('|');
 const capitals = word.toUpperCase();
 const stamp = String.raw`[[(]?\d{2,4}[-/:.]\d{2}[\d\-/:.,TZ+ \])|]*`;
-/** At the beginning of a line, so that "no errors found", "error handling is on" and "ERROR_COUNT=0" are none. */
+/** Ways to write a level. Most are anchored, so that "no errors found" and "ERROR_COUNT=0" name no level. */
 const patterns: readonly RegExp[] = [
   new RegExp(String.raw`^(?:npm )?[[(<]?(${word})(?:[\])>]|[:!](?:\s|$|\w))`, 'i'),
   new RegExp(String.raw`^(?:npm )?(${capitals})(?:\s|$)`),
@@ -29,17 +29,17 @@ const patterns: readonly RegExp[] = [
 // eslint-disable-next-line no-control-regex -- colours of a terminal
 const colours = /\u001b\[[\d;]*m/g;
 
-/** The level that a line of a log names, in words or as a member of JSON; undefined: it names none. */
+/** The level that a line of a log names in words or as a member of JSON, if any. */
 export function levelIn(line: string): LogLevel | undefined {
   const text = line.replace(colours, '').trim();
   if (text.startsWith('{')) return levelOfJson(text);
-  // A level stands at the beginning of a line.
+  // A level is near the beginning of a line.
   const head = text.slice(0, 300);
-  const found = patterns.map((pattern) => pattern.exec(head)?.[1]).find((each) => each !== undefined);
-  return found === undefined ? undefined : byWord.get(found.toLowerCase());
+  const name = patterns.map((pattern) => pattern.exec(head)?.[1]).find((each) => each !== undefined);
+  return name === undefined ? undefined : byWord.get(name.toLowerCase());
 }
 
-/** In numbers it is that of pino and bunyan. */
+/** The level in a JSON entry. Numbers are those of pino and bunyan. */
 function levelOfJson(text: string): LogLevel | undefined {
   try {
     const entry: unknown = JSON.parse(text);
@@ -47,7 +47,9 @@ function levelOfJson(text: string): LogLevel | undefined {
     const level =
       entry['level'] ?? entry['severity'] ?? entry['lvl'] ?? entry['levelname'] ?? entry['log.level'];
     if (typeof level !== 'number') return byWord.get(String(level).toLowerCase());
-    return level >= 50 ? 'error' : level >= 40 ? 'warn' : level >= 30 ? 'info' : 'debug';
+    if (level >= 50) return 'error';
+    if (level >= 40) return 'warn';
+    return level >= 30 ? 'info' : 'debug';
   } catch {
     return undefined;
   }

@@ -29,10 +29,11 @@ export interface DryCall {
 /** A stored tool, with warnings for its author. */
 export type SavedTool = CustomTool & { readonly warnings?: readonly string[] };
 
-/** Registers, changes and removes custom tools. The database row is the truth. */
+/** Registers, changes and removes custom tools. Their rows are authoritative; running tools follow them. */
 @Injectable()
 export class CustomToolManager implements ToolHistory {
-  private readonly oneAtATime = new KeyedMutex();
+  /** Serialises the changes of each tool. */
+  private readonly mutex = new KeyedMutex();
 
   constructor(
     private readonly planner: ToolPlanner,
@@ -53,7 +54,7 @@ export class CustomToolManager implements ToolHistory {
    */
   store(request: Request, origin: RevisionOrigin): Promise<SavedTool> {
     const name = nameOf(request);
-    return this.oneAtATime.run(name, async () => {
+    return this.mutex.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
       if (isNew && (this.running.isTaken(name) || (await this.repository.find(name))))
         throw new Problem('conflict', `The tool name ${name} is taken`);
@@ -62,12 +63,12 @@ export class CustomToolManager implements ToolHistory {
   }
 
   /**
-   * Runs the tool that a request would make beside the running one, and stores nothing.
+   * Runs the tool that a request would result in, beside the running one. Stores nothing.
    * @param book receives the output of its processes
    * @throws Problem with which the request would be refused; Refusal if the call was not run
    */
   async dryRun(request: Request, book: LogBook, call?: DryCall) {
-    const plan = await this.planner.plan(request, into(book));
+    const plan = await this.planner.plan(request, listenerOf(book));
     const { tool, handshake = {} } = plan;
     const wrapper = await this.running.build(plan, tool.revision, { book });
     try {
@@ -87,26 +88,26 @@ export class CustomToolManager implements ToolHistory {
     for (const each of new Set([name, called])) this.running.deletions.emit(each);
   }
 
-  /** The present files of a tool's program, which may differ from those that it runs. */
+  /** The present files of a tool's program, which may differ from those that run. */
   filesOf({ tool, running }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
     return this.inspector.filesOf(tool, running.spec);
   }
 
   /**
-   * Runs a tool's present files, if they are a working tool; status `error` then becomes `active`.
-   * @throws Problem `invalid_request` with the reason; the running revision then goes on
+   * Runs a tool's present files if they work; status `error` then becomes `active`.
+   * @throws Problem `invalid_request` with the reason; the running revision is then kept
    */
   reload(name: string): Promise<void> {
-    return this.oneAtATime.run(name, async () => {
+    return this.mutex.run(name, async () => {
       const tool = await this.repository.find(name);
       if (!tool || tool.status === 'inactive') return;
-      await this.commit(await this.planner.plan({ name }), ofItself);
+      await this.commit(await this.planner.plan({ name }), reloadOrigin);
     });
   }
 
   /** Deletes a tool and stops it. @throws Problem `not_found` */
   remove(name: string): Promise<void> {
-    return this.oneAtATime.run(name, async () => {
+    return this.mutex.run(name, async () => {
       await this.repository.delete(name);
       this.running.delete(name);
     });
@@ -114,10 +115,10 @@ export class CustomToolManager implements ToolHistory {
 
   /** Makes a tool inactive and stops it. @throws Problem `not_found` */
   disable(name: string): Promise<CustomTool> {
-    return this.oneAtATime.run(name, async () => {
+    return this.mutex.run(name, async () => {
       const saved = await this.repository.disable(name);
       this.running.disable(saved);
-      this.supervisor.stored(saved);
+      this.supervisor.rowWritten(saved);
       return saved;
     });
   }
@@ -151,7 +152,7 @@ export class CustomToolManager implements ToolHistory {
 
   /** Applies the stored row to the running tool, at the start and after a change by another replica. */
   load(name: string): Promise<void> {
-    return this.oneAtATime.run(name, () =>
+    return this.mutex.run(name, () =>
       this.loadRow(name).catch((error: unknown) => {
         // Another replica stored the changed files first: loads its revision.
         if (error instanceof Problem && error.code === 'conflict') return this.loadRow(name);
@@ -174,7 +175,7 @@ export class CustomToolManager implements ToolHistory {
       readAs === undefined
         ? await this.revisions.insert(tool, content, origin)
         : await this.revisions.update(tool, content, origin, readAs);
-    this.supervisor.stored(saved);
+    this.supervisor.rowWritten(saved);
     // A tool with status `error` always gets a new pool, because its present one failed to start.
     const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
     if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
@@ -187,7 +188,7 @@ export class CustomToolManager implements ToolHistory {
     const revision = await this.revisions.numberOf(tool.id, plan.content);
     if (revision !== undefined || !('spec' in plan.start))
       return this.run(plan, tool, revision ?? tool.revision);
-    const current = await this.revisions.update(tool, plan.content, ofItself, tool.status);
+    const current = await this.revisions.update(tool, plan.content, reloadOrigin, tool.status);
     await this.run(plan, current, current.revision);
   }
 
@@ -200,15 +201,15 @@ export class CustomToolManager implements ToolHistory {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.supervisor.found(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.report(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
   }
 }
 
-/** Changes made by the server itself. */
-export const ofItself = { source: 'reload', by: 'toolkeeper' } as const;
+/** The origin of changes that the server makes by itself. */
+export const reloadOrigin = { source: 'reload', by: 'toolkeeper' } as const;
 
 /** The tool of this name that a wrapper offers. @throws Problem `not_found` */
 function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
@@ -223,7 +224,8 @@ function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
   throw new Problem('not_found', `${name} ${instead}`);
 }
 
-const into =
+/** Writes the output of an inspected executable into a log. */
+const listenerOf =
   (book: LogBook): Listen =>
   (redactor) => {
     const output = new PoolOutput(book, redactor);

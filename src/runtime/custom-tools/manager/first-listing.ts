@@ -8,7 +8,7 @@ import { ToolInspector } from '../launch/tool-inspector.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { CustomToolManager, type SavedTool } from './custom-tool-manager.js';
 
-/** Servers that list their tools to callers with an account alone. */
+/** Approves the tools of MCP servers that list them only to callers with an account. */
 @Injectable()
 export class FirstListing {
   constructor(
@@ -19,7 +19,7 @@ export class FirstListing {
     private readonly accounts: Accounts,
   ) {}
 
-  /** @throws Problem `not_found` */
+  /** The server with an id. @throws Problem `not_found` if it was removed */
   async serverOf(id: string): Promise<AccountServer> {
     const tool = (await this.repository.list()).find((each) => each.id === id && each.credentials === 'user');
     if (!tool) throw new Problem('not_found', 'The MCP server of this link was removed');
@@ -27,8 +27,8 @@ export class FirstListing {
   }
 
   /**
-   * Approves the tools that a server lists for the first of its callers, as its registration does for other servers.
-   * @returns what went wrong
+   * Approves the tools that a server lists to its first caller, as the registration does for other servers.
+   * @returns the problem, if any, as a sentence
    */
   async approve(name: string, user: string, by = user): Promise<string | undefined> {
     const tool = await this.repository.get(name);
@@ -45,7 +45,7 @@ export class FirstListing {
     }
   }
 
-  /** Approves the tools of a server that was registered by a caller whose access token it takes in exchange. */
+  /** Approves a server's tools at its registration if the author's access token can be exchanged for one of the server. */
   async byItsAuthor(saved: SavedTool, author: Principal): Promise<SavedTool> {
     if (saved.credentials !== 'user' || saved.url === null || saved.definitions) return saved;
     const owner = this.accounts.ownerOf(this.preparation.accountServer(saved), author);

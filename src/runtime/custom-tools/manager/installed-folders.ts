@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { isScriptName } from '../launch/program-files.js';
 
 /**
- * Watches the folder of installed tools (CUSTOM_TOOLS_DIR) and those of the tools in it for what may change a tool. It
- * may miss changes (network mounts, too many watches), so the reconciler also polls.
+ * Watches the folder of installed tools (CUSTOM_TOOLS_DIR) and its subfolders for changes that may concern a tool. It may
+ * miss changes (network mounts, too many watches), so the reconciler also polls.
  */
 export class InstalledFolders {
   private readonly logger = new Logger(InstalledFolders.name);
@@ -23,14 +23,14 @@ export class InstalledFolders {
   async watch(): Promise<void> {
     const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
-    const found = new Map<string, string>();
+    const ids = new Map<string, string>();
     for (const folder of [this.dir, ...folders]) {
       const identity = await folderIdentity(folder);
-      if (identity !== undefined) found.set(folder, identity);
+      if (identity !== undefined) ids.set(folder, identity);
     }
     if (this.isClosed) return;
-    for (const [folder, { identity }] of this.watched) if (found.get(folder) !== identity) this.drop(folder);
-    for (const [folder, identity] of found) if (!this.watched.has(folder)) this.add(folder, identity);
+    for (const [folder, { identity }] of this.watched) if (ids.get(folder) !== identity) this.drop(folder);
+    for (const [folder, identity] of ids) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
   close(): void {
@@ -66,8 +66,8 @@ export class InstalledFolders {
   }
 }
 
-/** Differs for a folder that was created again under its name, even with the same inode. Undefined if it is no folder. */
+/** Differs for a folder that was created anew, even with the same name and inode. Undefined if it is not a folder. */
 async function folderIdentity(folder: string): Promise<string | undefined> {
-  const found = await stat(folder, { bigint: true }).catch(() => undefined);
-  return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;
+  const stats = await stat(folder, { bigint: true }).catch(() => undefined);
+  return stats?.isDirectory() ? `${stats.ino} ${stats.birthtimeNs}` : undefined;
 }

@@ -15,25 +15,25 @@ import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { portablePath } from '../launch/program-files.js';
 
-/** A tool.json as it was when it was last looked into. */
-interface Seen {
+/** The state of a tool.json at its last import. */
+interface SeenFile {
   readonly file: string;
-  /** It was not imported: another try is worth it when anything beside it changes. */
+  /** State of its folder if the import failed: it is tried again when anything in the folder changes. */
   readonly folder?: string;
 }
 
-/** Stands for the content's hash until an import has come to its end. */
-const begun = 'begun';
-const imported = { source: 'import', by: 'toolkeeper' } as const;
+/** Stored in place of the content's hash while an import runs. */
+const importRuns = 'begun';
+const importOrigin = { source: 'import', by: 'toolkeeper' } as const;
 const maxEntries = 1_000;
 const maxFileBytes = 4_194_304;
 
-/** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
+/** Imports new content of `<dir>/<folder>/tool.json` into the database. Afterwards the row is authoritative. */
 @Injectable()
 export class InstalledToolsImporter {
   private readonly logger = new Logger(InstalledToolsImporter.name);
   private readonly dtos = new DtoPipe();
-  private readonly seen = new Map<string, Seen>();
+  private readonly seen = new Map<string, SeenFile>();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -42,15 +42,15 @@ export class InstalledToolsImporter {
   ) {}
 
   /**
-   * Imports what is new or changed since it was last looked at. One bad file is logged with its reason and never keeps
-   * the others out: what it said before stays in force.
+   * Imports all files that are new or changed. A bad file is logged with the reason and does not affect the others; its
+   * tool stays as it was.
    */
   async importAll(): Promise<void> {
     const { dir } = this.config.customTools;
     const files: string[] = [];
     for await (const file of glob('*/tool.json', { cwd: dir })) files.push(join(dir, file));
-    for (const file of files.sort()) if (await this.isNew(file)) await this.look(file);
-    for (const file of this.seen.keys()) if (!files.includes(file)) this.gone(file);
+    for (const file of files.sort()) if (await this.isNew(file)) await this.tryImport(file);
+    for (const file of this.seen.keys()) if (!files.includes(file)) this.forget(file);
   }
 
   private async isNew(path: string): Promise<boolean> {
@@ -59,9 +59,10 @@ export class InstalledToolsImporter {
     return seen.folder !== undefined && seen.folder !== (await folderState(dirname(path)));
   }
 
-  private async look(path: string): Promise<void> {
-    // Taken before the content is read: what is written meanwhile is another state.
-    const [file, folder] = [await stateOf(path), await folderState(dirname(path))];
+  private async tryImport(path: string): Promise<void> {
+    // Read before the content, so that a write in between counts as a change.
+    const file = await stateOf(path);
+    const folder = await folderState(dirname(path));
     try {
       await this.importFile(path);
       this.seen.set(path, { file });
@@ -74,7 +75,7 @@ export class InstalledToolsImporter {
     }
   }
 
-  private gone(path: string): void {
+  private forget(path: string): void {
     this.seen.delete(path);
     this.logger.warn(`${portablePath(this.config.root, path)} is gone; its tool stays until it is removed`);
   }
@@ -90,30 +91,32 @@ export class InstalledToolsImporter {
     if (known && importedHash === undefined) {
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
     }
-    await (known ? this.manager.store({ create, replaces: true }, imported) : this.importFirst(create, key));
+    await (known
+      ? this.manager.store({ create, replaces: true }, importOrigin)
+      : this.importFirst(create, key));
     await this.repository.rememberImport(key, hash);
     this.logger.log(`${key} was imported as ${create.name}`);
   }
 
-  /** Recorded before the import: if the server is killed in between, the tool would look like somebody else's. */
+  /** Registers a new tool. Recorded before, because after a crash in between the tool would look like somebody else's. */
   private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
-    await this.repository.rememberImport(key, begun);
+    await this.repository.rememberImport(key, importRuns);
     try {
       await this.register(create);
     } catch (error) {
-      await this.repository.forgetImport(key, begun);
+      await this.repository.forgetImport(key, importRuns);
       throw error;
     }
   }
 
-  /** A missing interpreter results in status `error` at once. */
+  /** Registers a tool. If its executable cannot start, such as without its interpreter, it gets status `error`. */
   private async register(create: CustomToolCreate): Promise<CustomTool> {
     try {
-      return await this.manager.store({ create }, imported);
+      return await this.manager.store({ create }, importOrigin);
     } catch (error) {
       const storable = create.description !== undefined && create.inputSchema !== undefined;
       if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
-      return this.manager.store({ create, broken: error.detail }, imported);
+      return this.manager.store({ create, broken: error.detail }, importOrigin);
     }
   }
 
@@ -123,10 +126,10 @@ export class InstalledToolsImporter {
   }
 }
 
-/** Another text whenever the file's content may have changed. */
+/** A text that differs whenever the file's content may have changed. */
 async function stateOf(path: string): Promise<string> {
-  const found = await statOf(path);
-  return found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ') : 'gone';
+  const stats = await statOf(path);
+  return stats ? [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ') : 'gone';
 }
 
 async function folderState(folder: string): Promise<string> {

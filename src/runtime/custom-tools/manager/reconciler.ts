@@ -115,7 +115,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const start = (): Promise<void> => this.start();
     this.work.register('custom tools', renewed.then(start, start));
     this.work.progress = () => this.running.progress();
-    // All tools are listed then.
+    // Other replicas' tools are looked up and followed once all tools are listed.
     void this.work.settled().then(() => {
       this.registry.fetch = (name) => this.fetch(name);
       const followed = { table: 'custom_tools', what: 'tools', everyMs: rowsMs };
@@ -142,8 +142,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /**
-   * Begins nothing more. Work in progress has `lastWorkMs` to end, then all processes are stopped. Calls in flight have had
-   * their time: the HTTP server, which closes next, would wait for them without end.
+   * Starts no more work. Work in progress has `lastWorkMs` to end, then all processes are stopped, with their calls: the
+   * HTTP server closes next, and would wait for these calls forever.
    */
   async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
@@ -165,7 +165,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     if (this.running.awaits(name)) await this.manager.load(name);
     const { gone } = await this.plan(name, true);
     if (this.processesOf(name)) await this.supervisor.ping(name);
-    else if (row.status === 'active') await this.supervisor.look(name, gone);
+    else if (row.status === 'active') await this.supervisor.checkFiles(name, gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
     const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
     const processes = { starting, idle, busy, waiting };
@@ -229,16 +229,16 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const wrapper = this.running.get(name);
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
     const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
-    if (changed.length === 0) await this.supervisor.runsItsFiles(name);
+    if (changed.length === 0) await this.supervisor.changedFilesResolved(name);
     const gone = changed.filter((path) => !files.some((file) => file.path === path));
     const candidate = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
     const running = wrapper && {
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
-      triesByItself: this.supervisor.triesByItself(name),
+      retriesByItself: this.supervisor.retriesByItself(name),
     };
-    // A tool that needs no step, although a test start is allowed, has recovered.
+    // If no step is needed even though a test start is allowed, the tool has recovered.
     if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);
     const mayTry = this.failures.mayTry(name, candidate, performance.now());
     return { name, row, candidate, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
@@ -252,7 +252,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
         this.recordFailure(name, candidate);
     } catch (error) {
       if (this.recordFailure(name, candidate)) this.logger.error(error, `${name} was not loaded`);
-      // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
+      // The tool's own fault, such as a schema that is too expensive to compile, becomes its status.
       if (!(error instanceof Problem) || this.running.get(name)) return;
       this.running.withdraw(name);
       await this.supervisor.broken(name, error.detail);
@@ -271,13 +271,13 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       await this.supervisor.broken(name, reason);
     } else if (row?.status === 'error') {
       this.recordFailure(name, candidate, 'broken');
-      await this.supervisor.found(name, { errorMessage: reason });
+      await this.supervisor.report(name, { errorMessage: reason });
     } else if (this.recordFailure(name, candidate)) {
-      await this.supervisor.goesOn(name, reason);
+      await this.supervisor.changedFilesFailed(name, reason);
     }
   }
 
-  /** @returns why the executable is no tool; undefined if it is one, or if that could not be determined */
+  /** Starts changed files. @returns why the executable is not a tool; undefined if it is one or could not be tried */
   private async reload(name: string): Promise<string | undefined> {
     try {
       await this.manager.reload(name);
@@ -293,7 +293,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async checkAll(plans: readonly Plan[]): Promise<void> {
     await this.each(plans, checksAtOnce, async (tool) => {
       if (tool.step === 'ping') await this.supervisor.ping(tool.name);
-      else if (tool.step === 'look') await this.supervisor.look(tool.name, tool.gone);
+      else if (tool.step === 'look') await this.supervisor.checkFiles(tool.name, tool.gone);
       else if (tool.step === 'retry') await this.testStart(tool);
     });
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;

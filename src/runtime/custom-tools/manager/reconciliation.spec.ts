@@ -1,6 +1,6 @@
 import { Failures, type Sighting, type Step, stepFor } from './reconciliation.js';
 
-const running = { isOfRow: true, hasChangedFiles: false, processes: 1, triesByItself: false };
+const running = { isOfRow: true, hasChangedFiles: false, processes: 1, retriesByItself: false };
 const well: Sighting = {
   row: { status: 'active', healthStatus: 'healthy' },
   running,
@@ -31,7 +31,7 @@ describe('what a round does about a tool', () => {
       { ...broken, mayTry: false },
       undefined,
     ],
-    ['whose pool tries by itself', { ...broken, running: { ...running, triesByItself: true } }, undefined],
+    ['whose pool tries by itself', { ...broken, running: { ...running, retriesByItself: true } }, undefined],
     ['that could not be prepared here', { running: { ...running, processes: undefined } }, 'try'],
   ])('%s', (_what, change, step) => expect(stepFor({ ...well, ...change })).toBe(step));
 

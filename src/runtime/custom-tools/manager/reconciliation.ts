@@ -1,44 +1,44 @@
 import { type BackOff, backOff } from '../../../base/common/back-off.js';
 import type { ToolRow } from '../state/custom-tools.repository.js';
 
-/** State of one tool in a round: what its row and its files ask for, and what runs. */
+/** State of one tool in a round of the reconciler: its row, its files and its running wrapper. */
 export interface Sighting {
   /** Absent: the tool was removed. */
   readonly row?: Pick<ToolRow, 'status' | 'healthStatus'> | undefined;
-  /** Absent: nothing of it is loaded here. */
+  /** Absent: the tool is not loaded on this replica. */
   readonly running?:
     | {
-        /** It was built of this very row. */
+        /** Whether it was built from this version of the row. */
         readonly isOfRow: boolean;
-        /** The files of its program are others than those that it runs. */
+        /** Whether the files of its program have changed since they were loaded. */
         readonly hasChangedFiles: boolean;
-        /** Processes that start, are idle or work; undefined: none can be started. */
+        /** Processes that start, are idle or work; undefined: no process can be started. */
         readonly processes: number | undefined;
-        /** Its pool starts processes again and again until one is good. */
-        readonly triesByItself: boolean;
+        /** Whether its pool retries starts by itself until one succeeds. */
+        readonly retriesByItself: boolean;
       }
     | undefined;
-  /** The same was not tried in vain a short while ago. */
+  /** Whether no recent try of the same revision and files failed. */
   readonly mayTry: boolean;
-  /** This round also asks tools how they are. */
+  /** Whether this round also checks the health of tools. */
   readonly checks: boolean;
 }
 
 /**
- * `load`: the tool is started, replaced or stopped according to its row.
- * `try`: the executable is started once, and runs if it answers: its files changed, or the tool is broken.
- * `retry`: the same for a tool that was unhealthy when it was last asked, and that nobody called since.
- * `ping`: an idle process is asked. `look`: there is none to ask, so the files of the program are looked for.
+ * `load`: start, replace or stop the tool according to its row.
+ * `try`: start the executable once and use it if it answers, because its files changed or the tool is broken.
+ * `retry`: the same for a tool that was unhealthy at the last check and has not been called since.
+ * `ping`: check an idle process. `look`: check that the program's files exist, because there is no process to ping.
  */
 export type Step = 'load' | 'try' | 'retry' | 'ping' | 'look';
 
-/** The one thing to do about a tool in this round; undefined: nothing. */
+/** The step that a tool needs in this round; undefined: none. */
 export function stepFor({ row, running, mayTry, checks }: Sighting): Step | undefined {
   if (!row || row.status === 'inactive') return running && 'load';
   if (!running?.isOfRow && mayTry) return 'load';
   if (!running) return undefined;
-  const { hasChangedFiles, processes, triesByItself } = running;
-  const isBroken = (row.status === 'error' || processes === undefined) && !triesByItself;
+  const { hasChangedFiles, processes, retriesByItself } = running;
+  const isBroken = (row.status === 'error' || processes === undefined) && !retriesByItself;
   if ((hasChangedFiles || isBroken) && mayTry) return 'try';
   if (!checks || row.status === 'error') return undefined;
   if (processes) return 'ping';
@@ -53,8 +53,8 @@ interface Failure {
 }
 
 /**
- * Failed tries by tool: another revision or other files are tried at once, the same after pauses that double. All times in
- * milliseconds of one clock.
+ * Failed tries by tool. Another revision or other files may be tried at once, the same ones after pauses that double.
+ * All times in milliseconds of one clock.
  */
 export class Failures {
   private readonly last = new Map<string, Failure>();
@@ -64,7 +64,7 @@ export class Failures {
     return last?.what !== what || now >= last.dueAt;
   }
 
-  /** @returns whether this is the first time that it failed */
+  /** Adds a failed try. @returns whether it is the first failure of this revision and these files */
   add(tool: string, what: string, pauses: BackOff, now: number): boolean {
     const last = this.last.get(tool);
     const failures = last?.what === what ? last.failures + 1 : 1;
@@ -76,7 +76,7 @@ export class Failures {
     this.last.delete(tool);
   }
 
-  /** Forgets all but these. */
+  /** Forgets all other tools. */
   keep(tools: { has(tool: string): boolean }): void {
     for (const tool of this.last.keys()) if (!tools.has(tool)) this.last.delete(tool);
   }

@@ -21,6 +21,7 @@ import { differingFiles, isConfiguredAs, restore } from '../entity/revision-cont
 import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
 import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 
+/** A registration. */
 interface NewTool {
   readonly create: CustomToolCreate;
   /** Hash of the bundle with its files. */
@@ -31,6 +32,7 @@ interface NewTool {
   readonly broken?: string;
 }
 
+/** A change of a registered tool; without changes its executable is started again. */
 interface ToolChange {
   readonly name: string;
   readonly changes?: CustomToolUpdate;
@@ -43,13 +45,13 @@ interface ToolChange {
   readonly enables?: boolean;
 }
 
-/** A registration, or a change of a tool; an empty change starts its executable again. */
 export type Request = NewTool | ToolChange;
 
+/** The name of the tool that a request registers or changes. */
 export const nameOf = (request: Request): string =>
   'create' in request ? request.create.name : request.name;
 
-/** Plans what a request stores and runs: applies all rules and starts the executable once, but stores nothing. */
+/** Plans a request: applies all rules and starts the executable once, but stores nothing. */
 @Injectable()
 export class ToolPlanner {
   private readonly dtos = new DtoPipe();
@@ -76,37 +78,39 @@ export class ToolPlanner {
       const tool = Object.assign(await completedBy(wanted, create), brokenBy(broken));
       return this.inspector.prepare(tool);
     }
-    const asked = await this.inspector.inspect(wanted, listen);
-    const tool = await completedBy(wanted, create, asked.handshake);
-    return this.answered(tool, asked, stored && { readAs: stored.status });
+    const inspection = await this.inspector.inspect(wanted, listen);
+    const tool = await completedBy(wanted, create, inspection.handshake);
+    return this.planAnswered(tool, inspection, stored && { readAs: stored.status });
   }
 
   private async planChange(request: ToolChange, listen?: Listen): Promise<ToolPlan> {
     const tool = await this.repository.get(request.name);
     const { status: readAs } = tool;
     await this.apply(tool, request);
-    const asked = await this.inspector.inspect(tool, listen);
-    return this.answered(tool, asked, { readAs, enables: request.enables });
+    const inspection = await this.inspector.inspect(tool, listen);
+    return this.planAnswered(tool, inspection, { readAs, enables: request.enables });
   }
 
-  /** The plan of a tool whose executable has answered. This ends status `error`; `inactive` stays unless it is enabled. */
-  private answered(
+  /** Plans a tool whose executable has answered, which ends status `error`; `inactive` stays unless it is enabled. */
+  private planAnswered(
     tool: CustomTool,
-    asked: Inspection,
+    inspection: Inspection,
     stored?: { readonly readAs: CustomTool['status']; readonly enables?: boolean | undefined },
   ): Promise<ToolPlan> {
     const isActive = stored?.readAs !== 'inactive' || stored.enables;
     const status = isActive ? 'active' : 'inactive';
     // The key may have changed since the row was read: values are never stored under an old key.
     const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(asked.health), { status, env, pinnedCommand: asked.realPath });
-    return this.inspector.prepare(tool, asked, stored?.readAs);
+    const pinnedCommand = inspection.realPath;
+    Object.assign(tool, answeredNow(inspection.health), { status, env, pinnedCommand });
+    return this.inspector.prepare(tool, inspection, stored?.readAs);
   }
 
   private async newTool({ create, bundle }: NewTool, stored?: CustomTool): Promise<CustomTool> {
-    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
+    const { id = newId(), env: storedEnv = {} } = stored ?? {};
+    const userNumber = stored?.userNumber ?? (await this.repository.newUserNumber());
     const { defaultTimeoutMs: timeoutMs, maxPoolSize } = this.config.customTools;
-    const env = sealedEnv(this.box, id, create.env ?? {}, was);
+    const env = sealedEnv(this.box, id, create.env ?? {}, storedEnv);
     const tool = initialTool(create, { id, userNumber, env, timeoutMs, bundle: bundle ?? null });
     checkSettings(tool, maxPoolSize, create);
     if (!stored) return tool;
@@ -135,8 +139,8 @@ export class ToolPlanner {
       if (files.length > 0)
         throw new Problem(
           'conflict',
-          `Revision ${revision} has the configuration of now and differs only in files, whose content is not kept: ` +
-            `put back ${files.join(', ')}`,
+          `Revision ${revision} has the present configuration and differs only in files, whose content is not stored: ` +
+            `restore ${files.join(', ')}`,
         );
     }
     restore(tool, wanted);
@@ -162,7 +166,7 @@ export class ToolPlanner {
   }
 }
 
-/** A request without the members that it sends back as they were shown. A given command always stays. */
+/** A request without members that equal the values in answers. A given command is always kept. */
 function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate {
   const shown: Readonly<Record<string, unknown>> = { ...tool, url: tool.url && shownUrl(tool.url) };
   const isChange = (name: string, value: unknown): boolean =>
@@ -172,9 +176,8 @@ function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate 
 
 /** A tool.json without a `workingDir` that names the bundle's own folder. */
 function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
-  return workingDir === '.' || workingDir === './/'
-    ? manifest
-    : { ...manifest, ...(workingDir !== undefined && { workingDir }) };
+  if (typeof workingDir === 'string' && /^\.\/*$/.test(workingDir)) return manifest;
+  return workingDir === undefined ? manifest : { ...manifest, workingDir };
 }
 
 /**

@@ -33,7 +33,7 @@ export interface RunningRevision {
   readonly spec?: ProcessSpec;
 }
 
-/** The identity of a revision. @param starts false: no file counts as running, so that a later check finds all changed */
+/** The identity of a revision. @param starts false if it cannot run, so that a later check treats all files as changed */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,
@@ -52,7 +52,7 @@ export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
-  /** Equal at all replicas; differs for a tool that was registered again. */
+  /** Equal at all replicas, but different for a tool that was registered again. */
   readonly revision: string;
   protected readonly calls: PoolCalls;
 
@@ -126,10 +126,11 @@ export class CustomToolWrapper implements Tool {
   }
 }
 
-/** The part of the executions of a tool, or of each tool of a server, that is stored. */
+/** The executions of a tool whose input and answer are stored; undefined if none are. */
 export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
   capture === 'none' ? undefined : capture;
 
+/** The definition of a registered tool. */
 export function definitionOf(tool: CustomTool): ToolDefinition {
   const { thresholds, fallback, callsPerInvestigation, cacheTtlMs } = tool;
   return {

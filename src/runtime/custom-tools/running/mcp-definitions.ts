@@ -3,7 +3,7 @@ import { isToolName, type McpDefinition, mcpToolName } from '../../mcp-client/mc
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { definitionOf } from './custom-tool-wrapper.js';
 
-/** An approved tool, without its output schema. */
+/** The definition of an approved tool, without its output schema. @param isClosed whether its sandbox has no network */
 export const mcpDefinitionOf = (
   tool: CustomTool,
   approved: McpDefinition,
@@ -22,13 +22,13 @@ export const mcpDefinitionOf = (
   hints: approved.annotations ?? {},
 });
 
-/** The approved tools of a server, without their output schemas. */
+/** Definitions of a server's approved tools, without their output schemas. */
 export const mcpDefinitionsOf = (tool: CustomTool): ToolDefinition[] =>
   (tool.definitions ?? [])
     .filter(({ name }) => isToolName(name))
     .map((approved) => mcpDefinitionOf(tool, approved));
 
-/** It claims to reach nobody: without a closed sandbox only the registration decides that. */
+/** Whether a tool's claim to be closed-world contradicts the registration, which decides unless its sandbox is closed. */
 export const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
   annotations?.openWorldHint === false && server.annotations.openWorld;
 

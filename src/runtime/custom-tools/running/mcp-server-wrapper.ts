@@ -35,11 +35,11 @@ import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js'
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
 import { isDoubted, mcpDefinitionOf } from './mcp-definitions.js';
-import { McpSessionTool, toldOf } from './mcp-session-tool.js';
+import { McpSessionTool, callParams } from './mcp-session-tool.js';
 
-/** An MCP server: not called itself, but each of its tools that was approved. */
+/** An MCP server. Its approved tools are called, never the server itself. */
 export class McpServerWrapper extends CustomToolWrapper {
-  /** Its hidden tool. */
+  /** Its hidden tool, for requests other than tool calls. */
   readonly session: McpSessionTool;
   private readonly tools: readonly McpTool[];
   private reviews: ReadonlyMap<string, McpReview> = new Map();
@@ -50,10 +50,10 @@ export class McpServerWrapper extends CustomToolWrapper {
     backend: ToolBackend,
     running: RunningRevision,
     tracer: Tracer,
-    /** Gets each tool that describes itself in another way from now on. */
+    /** Called with each tool whose description has changed. */
     private readonly changed: (tool: Tool) => void,
   ) {
-    super(tool, none, backend, running, tracer);
+    super(tool, noInput, backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
     this.session = new McpSessionTool(this, this.calls);
     this.tools = [...validators].flatMap(([name, checked]) => {
@@ -74,10 +74,10 @@ export class McpServerWrapper extends CustomToolWrapper {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
     const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
-    for (const tool of this.tools) if (tool.isDecorated(listed.get(tool.approved.name))) this.changed(tool);
+    for (const tool of this.tools) if (tool.redecorate(listed.get(tool.approved.name))) this.changed(tool);
   }
 
-  /** What it offers beside its tools, as far as that is approved. */
+  /** Its approved resources, prompts and instructions. */
   offer(project: string): ServerOffer {
     const { backend } = this;
     const shared = 'pool' in backend ? { at: () => backend.pool } : undefined;
@@ -87,7 +87,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     const handshake = this.accounts ? {} : this.listing?.of(pool);
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
     const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);
-    const told = this.reviews.get(instructionsName);
+    const instructions = this.reviews.get(instructionsName);
     return {
       isKnown: handshake !== undefined || 'unavailable' in this.backend,
       resources: resources.map(decorated),
@@ -96,8 +96,8 @@ export class McpServerWrapper extends CustomToolWrapper {
         .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
         .map(decorated),
       isUnprefixed: this.tool.prefix === '',
-      // Of the approval: they are told before any process has started.
-      instructions: told?.state === 'callable' ? told.approved?.description : undefined,
+      // The approved text, because clients read it before any process has started.
+      instructions: instructions?.state === 'callable' ? instructions.approved?.description : undefined,
       completes: isObject(offers['completions']),
       pages: this.tools.flatMap(({ definition }) => pageOfTool(definition.meta) ?? []),
     };
@@ -113,7 +113,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return [...this.reviews.values()];
   }
 
-  /** Finds held tools too, so that their calls get the reason, but not tools that are gone. */
+  /** Includes held tools, so that their calls get the reason, but not tools that are gone. */
   override offered(): readonly Tool[] {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
@@ -146,7 +146,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
   }
 
-  /** A tool has answered without the structured content that its output schema promises. */
+  /** Warns about a tool that answered without the structured content that its output schema promises. */
   answeredUnstructured(tool: McpTool): void {
     tool.checked.warning = unstructured;
     this.refresh();
@@ -160,29 +160,29 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
-/** The server itself is not called. */
-const none = Object.assign(() => [], { schema: {}, warnings: [] });
+/** Validator of the server itself, which is not called. */
+const noInput = Object.assign(() => [], { schema: {}, warnings: [] });
 const doubted =
-  'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
-  'unless the registration of the server says annotations.openWorld: false';
-const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
+  'it declares openWorldHint: false, but its server has a network: it counts as openWorld, ' +
+  'unless the registration of the server sets annotations.openWorld: false';
+const unstructured = `${unlistedOutput}: it answered without structured content, which clients treat as a failed call`;
 
 /** Member of a tool's `_meta` that says how its calls may run as tasks. */
 const taskSupportMember = 'toolkeeper/taskSupport';
 
-/** A tool that succeeded so recently works: its refusals are answers. */
+/** If a tool succeeded within this time, its refusal counts as an answer, not as its fault. */
 const workingMs = 300_000;
-/** Somebody has to look at it first. */
-const heldBackMs = 60_000;
+/** Retry hint for a held tool, which an operator must approve first. */
+const heldRetryMs = 60_000;
 
-/** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
+/** A tool of an MCP server. It runs on the server's processes, as long as its definition is the approved one. */
 class McpTool implements Tool {
   definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
   readonly revision: string;
   readonly admit?: (call: Pick<ToolRun, 'principal'>) => Promise<void>;
-  /** When a call last succeeded, of performance.now(). */
+  /** Time of the last successful call, by performance.now(). */
   private workedAt = -Infinity;
 
   constructor(
@@ -195,18 +195,18 @@ class McpTool implements Tool {
     const { tool, accounts } = server;
     if (accounts) this.admit = ({ principal }) => accounts.assertSignedIn(principal);
     this.capture = captureOf(tool);
-    // Definitions that were approved are part of the server's revision.
+    // Approved definitions are part of the server's revision.
     this.revision = server.revision;
     const definition = mcpDefinitionOf(tool, approved, server.isClosed);
     const { schema: inputSchema } = validate;
     this.definition = { ...definition, inputSchema, ...(outputSchema && { outputSchema }) };
   }
 
-  /** Takes over what the server lists for programs alone, which is not reviewed. @returns whether that changed */
-  isDecorated(listed: JsonObject | undefined): boolean {
+  /** Copies the listed icons and `_meta`, which models do not read and nobody reviews. @returns whether they changed */
+  redecorate(listed: JsonObject | undefined): boolean {
     const { icons, _meta, execution } = withOwnIcons(listed ?? {}, this.server.tool.url);
     const { taskSupport } = isObject(execution) ? execution : {};
-    // Revisions since 2026-07-28 have no member for it, and this server may be behind another one.
+    // MCP has no member for it since 2026-07-28, so it is passed on in `_meta`.
     const meta =
       taskSupport === undefined ? _meta : { ...(_meta as object), [taskSupportMember]: taskSupport };
     const { icons: iconsBefore, meta: metaBefore, ...definition } = this.definition;
@@ -240,8 +240,8 @@ class McpTool implements Tool {
   takeSlot(caller: Caller): Slot {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
-      throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
-    // A process of its own would have nothing of what the server remembers.
+      throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldRetryMs });
+    // Never a fresh process: it would lack the server's memory.
     const slot = this.calls.takeSlot(caller, (input, run) => ({
       params: () => this.params(input, run),
       annotations: this.definition.annotations,
@@ -294,13 +294,13 @@ class McpTool implements Tool {
     return result;
   }
 
-  /** @throws ToolFailure if the process that is to run it turned out to list something else */
+  /** Parameters of the call. @throws ToolFailure if the process that is to run it lists another definition */
   private params(input: unknown, run: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const told = toldOf(run);
-    const _meta = { ...told._meta, ...(run.onProgress && { progressToken: run.executionId }) };
-    return { name: this.approved.name, arguments: input, ...told, _meta };
+    const extra = callParams(run);
+    const _meta = { ...extra._meta, ...(run.onProgress && { progressToken: run.executionId }) };
+    return { name: this.approved.name, arguments: input, ...extra, _meta };
   }
 
   private heldBack(why: string): string {
@@ -311,8 +311,8 @@ class McpTool implements Tool {
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
 function textIn({ content, structuredContent }: JsonObject): string {
-  const said = mcpResult({ content }, true)?.content ?? [];
-  const text = said.flatMap((block) => (block.type === 'text' ? [block['text']] : [])).join('\n');
+  const blocks = mcpResult({ content }, true)?.content ?? [];
+  const text = blocks.flatMap((block) => (block.type === 'text' ? [block['text']] : [])).join('\n');
   if (text !== '') return text;
   return isObject(structuredContent)
     ? jsonExcerpt(structuredContent, 2_000)

@@ -13,26 +13,26 @@ import { asUnasked, inRounds } from '../../mcp-client/input-required.js';
 import { callersMember, liveMember } from '../../mcp-client/mcp-eras.js';
 import type { ToolBackend } from './tool-backend.js';
 
-/** Links that results gave to callers: projects, and links of each. */
+/** Limits of remembered links: projects, links per project, and characters per link. */
 const maxLinks = { projects: 100, links: 1_000, chars: 2_048 };
-/** A server answers so that there is no such resource. */
+/** MCP's error code for an unknown resource. */
 const resourceNotFound = -32002;
 const wakeMs = 5_000;
 
-/** A request to an MCP server that is no call of a tool. */
+/** A request to an MCP server other than a tool call. */
 interface ServerRequest {
   readonly method: string;
   readonly params: JsonObject;
 }
 
-/** The server whose hidden tool it is. */
+/** The server that the hidden tool belongs to. */
 interface Wrapper extends Pick<ServerTool, 'offer'> {
   readonly accounts: ServerAccounts | undefined;
   readonly tool: CustomTool;
   readonly backend: ToolBackend;
 }
 
-/** The hidden tool of an MCP server. Its input is a request, its result what the server answers. */
+/** The hidden tool of an MCP server. Its input is a request, its result the server's answer. */
 export class McpSessionTool implements ServerTool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
@@ -47,7 +47,7 @@ export class McpSessionTool implements ServerTool {
     const { tool, accounts } = wrapper;
     if (accounts) this.admit = ({ principal }) => accounts.assertSignedIn(principal);
     this.capture = captureOf(tool);
-    // What failed may be asked again.
+    // Read-only and idempotent, so that failed requests are retried.
     const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
     const { cacheTtlMs: _never, fallback: _none, ...definition } = definitionOf(tool);
     const name = serverToolName(tool.name);
@@ -70,7 +70,7 @@ export class McpSessionTool implements ServerTool {
     return this.links.get(project)?.has(uri) ?? false;
   }
 
-  /** Remembers the links in a result of one of the server's tools: who got them may read them. */
+  /** Remembers the links in a result of one of the server's tools, which the project may then read. */
   rememberLinks(project: string, content: readonly unknown[]): void {
     for (const block of content) {
       if (!isObject(block) || block['type'] !== 'resource_link') continue;
@@ -85,7 +85,7 @@ export class McpSessionTool implements ServerTool {
   async wake(project: string): Promise<void> {
     const { backend } = this.wrapper;
     if ('unavailable' in backend || backend.accounts) return;
-    // Lists are read of nobody's process, which ends when it is idle.
+    // Lists are read from a process without an owner, which ends when it is idle.
     const pool = backend.ownerOf ? backend.pool : (backend.projects?.of(project) ?? backend.pool);
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
@@ -93,8 +93,8 @@ export class McpSessionTool implements ServerTool {
   takeSlot(caller: Caller): Slot {
     const slot = this.calls.takeSlot(caller, (input, run) => {
       const { method, params } = input as ServerRequest;
-      const all = { ...params, ...toldOf(run) };
-      return { method, params: () => all, annotations: this.definition.annotations, fresh: false };
+      const allParams = { ...params, ...callParams(run) };
+      return { method, params: () => allParams, annotations: this.definition.annotations, fresh: false };
     });
     return { run: (input, run) => this.answered(slot, input, run), release: slot.release };
   }
@@ -106,16 +106,17 @@ export class McpSessionTool implements ServerTool {
 
   private async answered(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
     try {
-      return await inRounds((await slot.run(input, run)) as JsonObject, run, (next) => slot.run(input, next));
+      const result = (await slot.run(input, run)) as JsonObject;
+      return await inRounds(result, run, (next) => slot.run(input, next));
     } catch (error) {
       if (!(error instanceof ToolFailure) || error.type !== 'tool_error') throw error;
-      throw asUnasked(refused(error), this.server, run);
+      throw asUnasked(withoutToolFault(error), this.server, run);
     }
   }
 }
 
-/** Params of a request that tell a server about its call: the answers of its caller, and in `_meta` what it declared. */
-export const toldOf = ({ executionId, context, asks }: ToolRun): { readonly _meta: object } => ({
+/** Parameters about the call itself: answers of its caller, and in `_meta` its ids and the caller's capabilities. */
+export const callParams = ({ executionId, context, asks }: ToolRun): { readonly _meta: object } => ({
   ...asks?.answers,
   _meta: {
     ...metaOf(executionId, context),
@@ -124,8 +125,8 @@ export const toldOf = ({ executionId, context, asks }: ToolRun): { readonly _met
   },
 });
 
-/** It is no fault of a server that there is no such resource. */
-function refused(error: ToolFailure): ToolFailure {
+/** An unknown resource is no fault of the server. */
+function withoutToolFault(error: ToolFailure): ToolFailure {
   if (error.code !== resourceNotFound) return error;
   const { type, message, code, data, aside } = error;
   return new ToolFailure(type, message, { code, data, aside, toolFault: false });

@@ -19,9 +19,9 @@ export class OfferedTools {
     return (this.tools.get(tool) ?? []).map(({ definition }) => definition.name);
   }
 
-  /** Registers stored tools by their rows alone, which is enough to list them. A call loads its tool first. */
+  /** Registers stored tools from their rows, which suffice to list them. A call loads its tool first. */
   list(stored: readonly CustomTool[], load: (name: string) => Promise<void>): void {
-    const come = stored.flatMap((tool) => {
+    const added = stored.flatMap((tool) => {
       if (tool.status === 'inactive') this.registry.disabled.set(tool.name, namesOf(tool));
       if (tool.status === 'inactive' || this.tools.has(tool.name)) return [];
       const free = definitionsOf(tool).filter(({ name }) => !this.registry.find(name));
@@ -29,10 +29,10 @@ export class OfferedTools {
       this.tools.set(tool.name, unloaded);
       return unloaded;
     });
-    this.registry.exchange([], come);
+    this.registry.exchange([], added);
   }
 
-  /** Puts what a tool offers in place of what it did before. A name that another tool has stays with that. */
+  /** Replaces the tools that a custom tool offers, except those whose name belongs to another tool. */
   put(tool: string, wanted: readonly Tool[]): void {
     const before = this.tools.get(tool) ?? [];
     const offered = wanted.filter(({ definition }) => {
@@ -40,19 +40,19 @@ export class OfferedTools {
       return holder === undefined || before.includes(holder);
     });
     this.tools.set(tool, offered);
-    const come = offered.filter((each) => !before.includes(each));
-    const gone = before.filter((each) => !offered.includes(each));
-    if (come.length + gone.length > 0) this.registry.exchange(gone, come);
+    const added = offered.filter((each) => !before.includes(each));
+    const removed = before.filter((each) => !offered.includes(each));
+    if (added.length + removed.length > 0) this.registry.exchange(removed, added);
   }
 
   delete(tool: string): void {
-    const gone = this.tools.get(tool) ?? [];
+    const removed = this.tools.get(tool) ?? [];
     this.tools.delete(tool);
-    if (gone.length > 0) this.registry.exchange(gone, []);
+    if (removed.length > 0) this.registry.exchange(removed, []);
   }
 }
 
-/** A stored tool whose schema is not compiled yet, and whose program was not looked for. */
+/** A stored tool whose schema is not compiled yet and whose program was not checked. */
 function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): Tool {
   const use = (): never => {
     throw new Error(`${definition.name} is used before it is loaded`);

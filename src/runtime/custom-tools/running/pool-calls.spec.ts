@@ -1,5 +1,5 @@
 import type { PoolFailureReason } from '../../process-pool/pool.types.js';
-import { isResultUnknown, mayRepeat, type RepetitionFacts, sayResultUnknown } from './pool-calls.js';
+import { isResultUnknown, mayRepeat, type RepetitionFacts, withResultUnknown } from './pool-calls.js';
 
 /** Every reason there is, and whether another try may go better: a new reason must find its place here. */
 const reasons: Record<PoolFailureReason, boolean> = {
@@ -64,10 +64,10 @@ describe('the result is unknown', () => {
   });
 
   it('and whoever calls again is told whether that is safe', () => {
-    expect(sayResultUnknown('It ended', { idempotent: false })).toBe(
+    expect(withResultUnknown('It ended', { idempotent: false })).toBe(
       'It ended. The result is unknown: the tool may have done its work',
     );
-    expect(sayResultUnknown('It ended', { idempotent: true })).toBe(
+    expect(withResultUnknown('It ended', { idempotent: true })).toBe(
       'It ended. The result is unknown: the tool may have done its work; calling it again is safe',
     );
   });

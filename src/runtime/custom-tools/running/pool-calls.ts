@@ -98,7 +98,7 @@ export class PoolCalls {
     run.notes.revision = this.revision;
     if (this.tool.credentials !== 'none')
       run.notes['credential'] = accounts?.isExchanged(run.principal) ? 'exchange' : this.tool.credentials;
-    let written = false;
+    let wasWritten = false;
     const asker = isLive(run.asks) ? new Asker(run, run.asks) : undefined;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
@@ -110,13 +110,13 @@ export class PoolCalls {
         throw this.toolError(reply.error);
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
-        written ||= error.written;
+        wasWritten ||= error.written;
         const failure = withoutSecrets(error, redactor);
         if (!this.mayRepeat(failure, attempt, job, run))
-          throw asker?.failure ?? this.failed(failure, written, job, run);
+          throw asker?.failure ?? this.failed(failure, wasWritten, job, run);
         const { signal } = run.cancellation;
         await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
-        if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), written, job, run);
+        if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), wasWritten, job, run);
       } finally {
         asker?.close();
       }
@@ -128,7 +128,7 @@ export class PoolCalls {
     return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
   }
 
-  /** A redacted error message, with the grant that may be missing. @param output the tool's output to find that grant */
+  /** An error message, redacted, with a hint at a missing grant. @param output text in which that hint is looked for, too */
   explained(message: string, output = '', starting = false): string {
     const { confined = undefined } = 'pool' in this.backend ? this.backend : {};
     const hint = confined?.hint(`${message} ${output}`, starting);
@@ -170,9 +170,9 @@ export class PoolCalls {
   private async traced(answer: Promise<PoolAnswer>, arrivedAt: number): Promise<PoolAnswer> {
     try {
       const { reply, notes } = await answer;
-      tellPoolSpans(this.tracer, arrivedAt, notes, 'error' in reply ? 'tool_error' : undefined);
+      addPoolSpans(this.tracer, arrivedAt, notes, 'error' in reply ? 'tool_error' : undefined);
     } catch (error) {
-      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
+      if (error instanceof PoolFailure) addPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
     }
     return answer;
   }
@@ -189,10 +189,10 @@ export class PoolCalls {
     return mayRepeat(failure, { ...facts, remainingMs, aborted });
   }
 
-  /** @param written whether any of the attempts may have reached a process */
+  /** The failure as the caller sees it. @param wasWritten whether any attempt may have reached a process */
   private failed(
     failure: PoolFailure,
-    written: boolean,
+    wasWritten: boolean,
     { annotations }: PoolJob,
     run: ToolRun,
   ): ToolFailure {
@@ -205,17 +205,17 @@ export class PoolCalls {
     if (starting && stderr) run.notes.stderrTail = stderr;
     const hasEnded = starting || failure.reason === 'tool_crashed';
     const message = hasEnded ? this.explained(own, stderr, starting) : own;
-    const aside = hasEnded && stderr ? this.endOf(stderr) : undefined;
+    const aside = hasEnded && stderr ? this.lastLines(stderr) : undefined;
     const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
     // The tool got no request, so the time spent waiting is not its fault.
-    if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
-    if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what, { aside });
+    if (reason === 'timeout' && !wasWritten) return new ToolFailure(reason, what, { toolFault: false });
+    if (!isResultUnknown(wasWritten, annotations)) return new ToolFailure(reason, what, { aside });
     run.notes.resultUnknown = true;
-    return new ToolFailure(reason, sayResultUnknown(what, annotations), { aside });
+    return new ToolFailure(reason, withResultUnknown(what, annotations), { aside });
   }
 
-  private endOf(stderr: string): string {
+  private lastLines(stderr: string): string {
     return `stderr ends with: ${lastWords(stderr)} (toolkeeper tool logs ${this.tool.name})`;
   }
 
@@ -232,15 +232,15 @@ export function metaOf(executionId: string, context: CallContext): object {
   const trace = traceparent === undefined ? null : /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
   if (!trace) return own;
   const span = executionId.replaceAll('-', '').slice(-16);
-  const place = { traceparent: `${trace[1]}${span}${trace[2]}` };
-  return { ...own, ...place, ...(tracestate !== undefined && { tracestate }) };
+  const parent = { traceparent: `${trace[1]}${span}${trace[2]}` };
+  return { ...own, ...parent, ...(tracestate !== undefined && { tracestate }) };
 }
 
-/** Runs a call that has no slot yet. */
+/** Runs a call in a slot, and releases the slot. */
 export const inSlot = (slot: Slot, input: unknown, run: ToolRun): Promise<unknown> =>
   slot.run(input, run).finally(slot.release);
 
-/** @throws ToolFailure `protocol_error` for a number that would reach the caller as another one */
+/** @throws ToolFailure `protocol_error` for a number that JavaScript would change */
 function refuseAltered(answer: string | undefined): void {
   const altered = answer === undefined ? undefined : alteredNumber(answer);
   if (!altered) return;
@@ -249,7 +249,7 @@ function refuseAltered(answer: string | undefined): void {
 }
 
 function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
-  // A quoted line is cut off at the message's end.
+  // A line that the message quotes may be cut off at its end.
   const clean = redactor.clean(message, { end: message.length >= quotedChars });
   return new PoolFailure(reason, clean, cleanNotes(notes, redactor), written);
 }
@@ -274,16 +274,10 @@ function reasonOf({ reason }: PoolFailure): OutcomeCode {
 }
 
 /**
- * Adds a pool's request to the trace, from its notes when it is over: the wait for a process, the start of one if needed,
- * and the round trip.
+ * Adds a finished request of a pool to the trace: the wait for a process, the start of one if needed, and the round trip.
  * @param arrivedAt time by performance.now()
  */
-export function tellPoolSpans(
-  tracer: Tracer,
-  arrivedAt: number,
-  notes: RequestNotes,
-  failure?: string,
-): void {
+export function addPoolSpans(tracer: Tracer, arrivedAt: number, notes: RequestNotes, failure?: string): void {
   const now = performance.now();
   const { queueMs, spawnMs, pid, outputBytes } = notes;
   const failed = failure !== undefined && { 'error.type': failure };
@@ -334,7 +328,7 @@ export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotat
 }
 
 /** Adds to a message what an agent must know before it calls again. */
-export function sayResultUnknown(
+export function withResultUnknown(
   message: string,
   { idempotent }: Pick<ToolAnnotations, 'idempotent'>,
 ): string {

@@ -22,7 +22,7 @@ export const processMetrics = [
   gauge(memory, "Resident memory of a tool's processes", 'tool'),
 ];
 
-/** Counts starts, ends and unparsed lines of tools' processes; which there are, and their memory, is looked up for a scrape. */
+/** Counts starts, ends and stray lines of tools' processes. At each scrape it measures their number and memory. */
 @Injectable()
 export class ProcessMetrics {
   constructor(
@@ -45,11 +45,11 @@ export class ProcessMetrics {
     else if (event.type === 'unparsed') this.strayLines.inc({ tool }, event.lines);
   }
 
-  /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
+  /** Removes the series of a deleted tool, once its last process has ended. */
   async forget(tool: string): Promise<void> {
     void this.calls.forget(tool);
     await this.running.ended(tool);
-    // The name may have been taken again meanwhile.
+    // The name may have been registered again meanwhile.
     if (this.running.get(tool)) return;
     await forgetTool(tool, [this.spawns, this.terminations, this.strayLines]);
   }

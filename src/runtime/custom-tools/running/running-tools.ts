@@ -31,18 +31,18 @@ import {
   type ToolBackend,
 } from './tool-backend.js';
 
-/** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
+/** An event of any pool, including those of dry runs and of replaced configurations. Redacted, and without output. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
   readonly source: ProcessPool;
 };
 type StrayLines = Extract<PoolEvent, { type: 'unparsed' }>;
 type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' | 'updated' };
 
-/** The running side of custom tools: one wrapper and one pool for each that is loaded. */
+/** The loaded custom tools, each with its wrapper and its pools. */
 @Injectable()
 export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
-  /** Every pool that has not ended: those of dry runs and of replaced configurations included. */
+  /** All pools that have not ended, including those of dry runs and of replaced configurations. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   /** Registered tools by custom tool, loaded or not. */
   readonly offered: OfferedTools;
@@ -67,30 +67,30 @@ export class RunningTools {
     return this.wrappers.get(name);
   }
 
-  /** Every wrapper that is loaded. */
+  /** All loaded tools. */
   all(): CustomToolWrapper[] {
     return [...this.wrappers.values()];
   }
 
-  /** Returns a loaded MCP server, which knows its tools and which of them can be called. */
+  /** The loaded MCP server of this name; undefined if it is a single tool or not loaded. */
   server(name: string): McpServerWrapper | undefined {
     const wrapper = this.wrappers.get(name);
     return wrapper instanceof McpServerWrapper ? wrapper : undefined;
   }
 
-  /** Whether a tool is listed and not loaded yet. */
+  /** Whether a tool is listed but not loaded yet. */
   awaits(name: string): boolean {
     return this.offered.byTool.has(name) && !this.wrappers.has(name);
   }
 
-  /** For `/startupz`. */
+  /** The progress of loading, as `/startupz` shows it. */
   progress(): string {
     return `loaded ${this.wrappers.size} of ${this.offered.byTool.size} tools`;
   }
 
   /**
-   * The sandbox of a tool's processes; for a tool that is not loaded, the one that this host would give.
-   * @param wrapper absent: the one that is loaded
+   * The sandbox of a tool's processes, or the one that it would get if it is not running.
+   * @param wrapper default: the loaded one
    */
   effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {
     const backend = wrapper?.backend;
@@ -103,14 +103,14 @@ export class RunningTools {
   }
 
   /**
-   * Creates a wrapper, which holds the reason if the tool cannot be started. Spawns nothing yet.
-   * @param apart it has processes of its own, which write into this log, or the tool's
+   * Creates a wrapper, which holds the reason if the tool cannot be started. Starts no process yet.
+   * @param separate if present, the wrapper does not share running processes; they write into `book`, or the tool's log
    * @throws Problem `conflict` if a tool of another kind has the name; `shutting_down`
    */
   async build(
     plan: ToolPlan,
     revision: number,
-    apart?: { readonly book?: LogBook },
+    separate?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
     const { tool, validate, validators, content, start } = plan;
     const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
@@ -118,8 +118,8 @@ export class RunningTools {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const shared = apart ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(plan, apart?.book));
+    const shared = separate ? undefined : this.sharedBackend(tool, content);
+    const backend = shared ?? (await this.backendOf(plan, separate?.book));
     const running = runningRevision(revision, content, start, 'pool' in backend);
     return tool.protocol === 'mcp'
       ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
@@ -128,7 +128,7 @@ export class RunningTools {
       : new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
-  /** Makes a tool callable. Its earlier wrapper gives way: calls in flight end on that one's own pool. */
+  /** Makes a tool callable and retires its earlier wrapper, whose calls in flight end on its own pool. */
   put(wrapper: CustomToolWrapper): void {
     const { name, status, errorMessage } = wrapper.tool;
     this.logs.status(name, status, errorMessage);
@@ -148,7 +148,7 @@ export class RunningTools {
     this.registry.disabled.set(tool.name, namesOf(tool));
   }
 
-  /** Takes a tool out of use for good. */
+  /** Removes a deleted tool, its log included, and emits the names that it offered. */
   delete(name: string): void {
     const offered = this.offered.namesOf(name);
     this.withdraw(name);
@@ -157,7 +157,7 @@ export class RunningTools {
     for (const each of new Set([name, ...offered])) this.deletions.emit(each);
   }
 
-  /** Takes away what a tool offers; calls in flight end. */
+  /** Unlists a tool and retires its wrapper; calls in flight may end. */
   withdraw(name: string): void {
     this.offered.delete(name);
     this.registry.deleteServer(name);
@@ -172,41 +172,41 @@ export class RunningTools {
     await Promise.all(poolsOf(backend).map((pool) => this.stop(pool, definition.timeoutMs)));
   }
 
-  /** The pools that the tool has now: not a dry run's, nor those of a replaced configuration. */
+  /** The tool's present pools, without those of dry runs and of replaced configurations. */
   poolsOf(tool: string): readonly ProcessPool[] {
     return poolsOf(this.wrappers.get(tool)?.backend);
   }
 
-  /** Ends the sessions of a user of a server, whose account is another one now. */
+  /** Ends a user's sessions with a server, because the account has changed. */
   dropUser(tool: string, user: string): void {
     const backend = this.wrappers.get(tool)?.backend;
     if (backend && 'projects' in backend) backend.projects?.drop(user);
   }
 
-  /** A text without the values of the tool's environment. */
+  /** Redacts the values of the tool's environment in a text. */
   clean(tool: string, text: string): string {
     return this.wrappers.get(tool)?.clean(text) ?? text;
   }
 
-  /** Every pool that has not ended, those that retire included. */
+  /** All pools that have not ended, including retiring ones. */
   living(): readonly ProcessPool[] {
     return [...this.pools.keys()];
   }
 
-  /** Resolves when none of the pools that the tool has now is left. */
+  /** Resolves when all present pools of the tool have ended. */
   async ended(tool: string): Promise<void> {
     const pools = [...this.pools].filter(([, running]) => running.tool === tool);
     await Promise.all(pools.map(([pool]) => pool.ended));
   }
 
-  /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
+  /** Cuts off all calls and ends all processes; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
     this.closed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
-  /** Keeps the processes if only approvals or an order change, because they may hold state. */
+  /** The running backend, if only approvals or the order of members have changed: its processes may hold state. */
   private sharedBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
     const running = this.wrappers.get(tool.name);
     const isSame =
@@ -224,7 +224,7 @@ export class RunningTools {
     if ('unavailable' in confined) return confined;
     if (this.closed) {
       await confined.dispose();
-      // No reason that a tool's row should show.
+      // Thrown, so that the tool's row does not show it as the tool's error.
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
@@ -275,21 +275,21 @@ export class RunningTools {
         const { line: _unread, ...counted } = event;
         return this.events.emit({ ...counted, source: pool });
       }
-      // A session that one account cannot begin says nothing about the server.
+      // One account that cannot begin a session is no failure of the server.
       if (event.type === 'failed' && listing?.isPersonal) return;
       this.events.emit({ ...cleanEvent(event, redactor), source: pool });
     });
   }
 
-  /** Called before any call reaches the process that lists them. */
+  /** Reviews a server's tools again. Runs before any call reaches the process that listed them. */
   private listed(name: string, listing: McpListing): void {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
-    const before = String(wrapper.warnings());
+    const warningsBefore = String(wrapper.warnings());
     wrapper.refresh();
     this.offered.put(name, wrapper.offered());
     this.registry.offers.emit();
-    if (String(wrapper.warnings()) !== before) this.warn(wrapper);
+    if (String(wrapper.warnings()) !== warningsBefore) this.warn(wrapper);
   }
 
   private changed(wrapper: CustomToolWrapper | undefined, tool: Tool): void {

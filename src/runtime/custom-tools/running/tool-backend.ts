@@ -16,14 +16,15 @@ import { processLimits } from '../launch/tool-inspector.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
+/** The pools of a tool that can run, with what belongs to them. */
 export interface RunningBackend {
-  /** The pool of all projects; if there are `projects`, of `default` alone. */
+  /** The pool of all projects; with `projects`, only that of project `default`. */
   readonly pool: ProcessPool;
-  /** Absent: the projects share their processes. */
+  /** Absent if projects share their processes. */
   readonly projects?: ProjectPools;
-  /** Accounts by which its callers are served, each by processes of its own. */
+  /** Accounts of its callers, each of which has processes of its own. */
   readonly accounts?: ServerAccounts;
-  /** @throws Refusal for a caller that cannot have processes of its own. Absent: callers share them. */
+  /** Absent if callers share processes. @throws Refusal for a caller that cannot have processes of its own */
   readonly ownerOf?: (caller: Principal) => Owner;
   readonly workingDir: string;
   /** Path of the program that is started, links resolved. */
@@ -35,13 +36,14 @@ export interface RunningBackend {
   readonly listing?: McpListing;
 }
 
-/** The caller whom processes serve alone. */
+/** The only caller of some processes. */
 export interface Owner {
   readonly user: string;
-  /** In the environment of its processes; others take their place when it changes. */
+  /** Token in the environment of its processes, which are replaced when it changes. */
   readonly token?: string;
 }
 
+/** Determines the owner of a call's processes, for a tool whose callers do not share them. */
 export const ownersOf =
   (tool: string, accounts: ServerAccounts | undefined): RunningBackend['ownerOf'] =>
   (caller) => {
@@ -77,18 +79,15 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
 }
 
 /**
- * Pools of a tool whose processes serve one project each, or one user in a project. A project other than `default`, and
- * each user, gets its pool with its first call, and keeps it until its processes have been idle for their time.
+ * Pools of a tool by project, or by user and project. A pool other than that of project `default` is made at the first
+ * call and ended when its last process has been idle for too long.
  */
 export class ProjectPools {
   private readonly pools = new Map<string, ProcessPool>();
   private readonly tokens = new WeakMap<ProcessPool, string>();
   private isClosed = false;
 
-  /**
-   * @param ofDefault the pool of project `default`, which keeps `minProcesses`
-   * @param max pools besides that one
-   */
+  /** @param ofDefault the pool of project `default`, which keeps `minProcesses` @param max number of other pools */
   constructor(
     private readonly ofDefault: ProcessPool,
     private readonly make: (owner?: Owner) => ProcessPool,
@@ -97,7 +96,8 @@ export class ProjectPools {
   ) {}
 
   /**
-   * @param owner if each has processes of its own
+   * The pool for a call, made if needed.
+   * @param owner absent if users share processes
    * @throws PoolFailure `queue_full` if too many projects or users have calls at once, `shutting_down`
    */
   of(project: string, owner?: Owner): ProcessPool {
@@ -109,12 +109,10 @@ export class ProjectPools {
     return this.open(key, owner);
   }
 
-  /** Ends the sessions of a user, whose account is another one now. */
+  /** Ends all pools of a user, because its account has changed. */
   drop(user: string): void {
-    const first = ownerKey(user, '').slice(0, -2);
-    for (const [key, pool] of this.pools) {
-      if (key.startsWith(first)) this.remove(key, pool);
-    }
+    const prefix = ownerKey(user, '').slice(0, -2);
+    for (const [key, pool] of this.pools) if (key.startsWith(prefix)) this.remove(key, pool);
   }
 
   private remove(key: string, pool: ProcessPool): void {
@@ -131,7 +129,7 @@ export class ProjectPools {
     return [this.ofDefault, ...this.pools.values()];
   }
 
-  /** Projects get no new pool any more. */
+  /** Makes no more pools. */
   close(): void {
     this.isClosed = true;
   }
@@ -173,9 +171,10 @@ function unusedSince(pool: ProcessPool): number {
   return idle === 0 ? 0 : pool.idleSince;
 }
 
-/** Subjects of access tokens and names of projects may hold any separator. */
+/** A key as JSON, because users and projects may contain any separator. */
 const ownerKey = (user: string, project: string): string => JSON.stringify([user, project]);
 
+/** The pool's settings for a tool: its own, within the limits of the server. */
 export function poolSettings(
   tool: CustomTool,
   spec: ProcessSpec,
@@ -186,7 +185,7 @@ export function poolSettings(
     ...processLimits(limits, dialect),
     name: tool.name,
     spec,
-    // Nobody's session cannot begin.
+    // Sessions need a user, so none can start in advance.
     minProcesses: tool.credentials === 'user' || tool.isolation === 'user' ? 0 : tool.minProcesses,
     poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
     keepAlive: tool.keepAlive,
@@ -199,8 +198,8 @@ export function poolSettings(
     cancelGraceMs: limits.cancelGraceMs,
     maxPendingInputBytes: 4 * toolInput.maxBytes,
     maxFailedStarts: Math.max(3, tool.maxRetries),
-    // A server may remember what it was told: no process of it is replaced for its age, and after a call that was given
-    // up it has the time of a health check to answer a ping.
+    // An MCP server may keep state, so its processes are not replaced for age or requests. After an abandoned call it has
+    // the timeout of a health check to answer a ping.
     ...(dialect && { maxRequests: 0, maxAgeMs: 0, cancelGraceMs: limits.healthTimeoutMs }),
   };
 }

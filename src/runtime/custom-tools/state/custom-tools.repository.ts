@@ -11,8 +11,8 @@ import { ToolStates } from './tool-states.js';
 export type ToolRow = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 
 /**
- * Rows that changed since the last read, and the position of this read: rows written by transactions that were open then or
- * began later. Independent of clocks and of the order of commits. $1 null: all rows.
+ * Rows that changed since the last read ($1; null: all rows), and the position of this read. Rows count as changed if
+ * their transaction was open at the last read or began later, independent of clocks and of the order of commits.
  */
 const selectChanges = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS "readUpTo", count(*)::int AS count, coalesce(json_agg(
@@ -27,8 +27,8 @@ interface Changes {
   readonly changed: readonly ToolRow[];
 }
 
-/** Keeps `updatedAt` for writes that do not change the tool. */
-const unchanged = { updatedAt: () => 'updated_at' };
+/** Keeps `updatedAt` in writes that do not change the tool. */
+const keepUpdatedAt = { updatedAt: () => 'updated_at' };
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
@@ -48,7 +48,7 @@ export class CustomToolsRepository {
 
   /** All tools, sorted by name. */
   async list(status?: ToolStatus): Promise<CustomTool[]> {
-    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.over(row));
+    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.applyTo(row));
     return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
@@ -61,7 +61,7 @@ export class CustomToolsRepository {
   /** A tool as of the last `readChanges`, with its state at this server. */
   row(name: string): ToolRow | undefined {
     const row = this.known.get(name);
-    return row && this.states.over({ ...row });
+    return row && this.states.applyTo({ ...row });
   }
 
   /** Reads the rows that changed since the last call; calls must not overlap. */
@@ -69,13 +69,13 @@ export class CustomToolsRepository {
     const [read] = await this.tools.query<[Changes]>(selectChanges, [this.readUpTo]);
     for (const row of read.changed) this.known.set(row.name, row);
     if (this.known.size > read.count) {
-      const left = new Set((await this.tools.find({ select: { name: true } })).map(({ name }) => name));
-      for (const name of this.known.keys()) if (!left.has(name)) this.known.delete(name);
+      const names = new Set((await this.tools.find({ select: { name: true } })).map(({ name }) => name));
+      for (const name of this.known.keys()) if (!names.has(name)) this.known.delete(name);
     }
     this.readUpTo = read.readUpTo;
   }
 
-  /** @throws Problem `not_found` */
+  /** A tool. @throws Problem `not_found` */
   async get(name: string): Promise<CustomTool> {
     const tool = await this.find(name);
     if (!tool) throw new Problem('not_found', `There is no custom tool named ${JSON.stringify(name)}`);
@@ -85,7 +85,7 @@ export class CustomToolsRepository {
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses a query for a text that it cannot store.
     const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
-    return tool && this.states.over(tool);
+    return tool && this.states.applyTo(tool);
   }
 
   /** A free number for the user of a new tool, in a cycle through all numbers. */
@@ -108,7 +108,7 @@ export class CustomToolsRepository {
 
   /** Stores the real path of the tool's command. */
   async pin(name: string, pinnedCommand: string): Promise<void> {
-    await this.tools.update({ name }, { pinnedCommand, ...unchanged });
+    await this.tools.update({ name }, { pinnedCommand, ...keepUpdatedAt });
   }
 
   /** @throws Problem `not_found` */

@@ -3,11 +3,11 @@ import {
   brokenBy,
   crashed,
   eventOf,
-  found,
   started,
   stored,
   type ToolCondition,
   type ToolState,
+  withResult,
 } from './tool-states.js';
 
 type Transition = (state: ToolState) => ToolState;
@@ -28,7 +28,7 @@ const crash: Transition = (state) => crashed(state, { exitCode: 3, signal: null 
 const checked =
   (columns: Partial<ToolCondition>): Transition =>
   (state) =>
-    found(state, columns);
+    withResult(state, columns);
 const failed = (why: string): Transition => checked(brokenBy(why));
 const answers: Transition = (state) => answered(state, well);
 const writes =
@@ -119,7 +119,7 @@ describe('events of a tool', () => {
     expect(events).toEqual([
       {
         type: 'tool.degraded',
-        message: 'It says of itself that it is degraded',
+        message: 'It reports that it is degraded',
         data: { healthStatus: 'degraded' },
       },
       {

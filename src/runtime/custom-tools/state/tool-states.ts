@@ -9,11 +9,12 @@ import type { Ending, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
-/** Columns of a tool's row that say how it is. */
+/** The status and health of a tool, as in its row. */
 export type ToolCondition = Pick<CustomTool, 'status' | 'healthStatus' | 'errorMessage'>;
+/** The part of it that a check determines. */
 export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 
-/** Kinds of trouble, the mildest first. Each is an event of the tool. */
+/** Kinds of trouble, mildest first. Each has its event. */
 const kinds = ['degraded', 'crashed', 'failed'] as const;
 
 interface Trouble {
@@ -25,12 +26,12 @@ interface Trouble {
 /** A tool at this replica. Absent columns are as in its row. */
 export interface ToolState extends Partial<ToolCondition> {
   readonly lastHealthCheck?: Date;
-  /** The worst since it was last well. */
+  /** The worst trouble since the tool was last well. */
   readonly trouble?: Trouble | undefined;
 }
 
-/** Takes the result of a check or of a start; empty: nothing speaks against the tool. */
-export function found(
+/** The state after a check or a start. @param result the columns that it determined */
+export function withResult(
   { trouble: before, ...state }: ToolState,
   result: Partial<ToolCondition>,
   crash?: Trouble,
@@ -44,35 +45,36 @@ export function found(
   return { ...state, ...columns, lastHealthCheck: new Date(), trouble: isWell ? undefined : worst };
 }
 
-/** A process ended by itself. A tool that crashes with every call has crashed once, until it is well again. */
+/** The state after a crash. Further crashes change nothing until the tool is well again. */
 export function crashed(
   state: ToolState,
   { exitCode, signal }: Pick<Ending, 'exitCode' | 'signal'>,
 ): ToolState {
-  const message = `A process of it ended ${signal === null ? `with exit code ${exitCode}` : `by ${signal}`}`;
+  const how = signal === null ? `with exit code ${exitCode}` : `by ${signal}`;
+  const message = `A process of it ended ${how}`;
   const trouble = { kind: 'crashed', message, data: { exitCode, signal } } as const;
-  const after = found(state, { healthStatus: 'unhealthy', errorMessage: message }, trouble);
+  const after = withResult(state, { healthStatus: 'unhealthy', errorMessage: message }, trouble);
   return after.trouble === trouble ? after : state;
 }
 
-/** A call succeeded, which mends a tool that has crashed without waiting for the next check. */
+/** The state after a successful call, which ends the trouble of a crash at once. */
 export const answered = (state: ToolState, health: StatedHealth): ToolState =>
-  state.trouble?.kind === 'crashed' ? found(state, health) : state;
+  state.trouble?.kind === 'crashed' ? withResult(state, health) : state;
 
-/** A process of it has started, which mends a tool that could not be started. */
+/** The state after the start of a process, which ends status `error`. */
 export const started = (state: ToolState): ToolState =>
-  state.status === 'error' ? found(state, { status: 'active', ...wellNow }) : state;
+  state.status === 'error' ? withResult(state, { status: 'active', ...wellNow }) : state;
 
-/** Its row was written: the row says how it is, also here. */
+/** The state after the tool's row was written: that of the row. */
 export const stored = ({ trouble }: ToolState, row: ToolCondition): ToolState => ({
-  trouble: found({ trouble }, row).trouble,
+  trouble: withResult({ trouble }, row).trouble,
 });
 
 function troubleOf({ status, healthStatus, errorMessage }: Partial<ToolCondition>): Trouble | undefined {
   if (status === 'error')
     return { kind: 'failed', message: errorMessage ?? 'It cannot be started', data: { status } };
   if (healthStatus !== 'degraded' && healthStatus !== 'unhealthy') return undefined;
-  const message = errorMessage ?? `It says of itself that it is ${healthStatus}`;
+  const message = errorMessage ?? `It reports that it is ${healthStatus}`;
   return { kind: 'degraded', message, data: { healthStatus } };
 }
 
@@ -90,16 +92,17 @@ export function eventOf(
 
 const maxMessage = 4_096;
 
-/** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
+/** A text of the tool, such as its stderr, made fit for its row. */
 const storableMessage = (text: string): string => sanitisedText(text).slice(0, maxMessage);
 
+/** The health of a tool without faults. */
 export const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };
 
 /** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
 export function healthOf(reply: Reply): StatedHealth {
   if ('error' in reply) {
     const { code, message } = reply.error;
-    // -32601: it has no such method.
+    // -32601: the tool does not implement `health`.
     return code === -32601 ? wellNow : { healthStatus: 'degraded', errorMessage: message };
   }
   const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
@@ -109,7 +112,7 @@ export function healthOf(reply: Reply): StatedHealth {
 
 /**
  * Columns of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined: none within the time of a test start, which is no fault yet
+ * @param health its answer to `health`; undefined if there was none during the test start, which is no fault
  */
 export function answeredNow(health: Reply | undefined) {
   const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;
@@ -145,9 +148,9 @@ const selectTroubles = `
   ORDER BY tool, name, replica`;
 
 /**
- * The states of tools at this replica, in memory. Each change is an event if the tool is worse or well again, and a line
- * of its log if its status is another one. Only what is not well is stored, for the other replicas to show; a tool's row
- * says what operators want.
+ * The states of tools at this replica, in memory. A change emits an event if the tool is worse or has recovered, and
+ * writes its log if the status differs. Only troubles are stored, so that other replicas can show them; a tool's own row
+ * holds the operators' wishes.
  */
 @Injectable()
 export class ToolStates {
@@ -167,8 +170,8 @@ export class ToolStates {
     return this.states.get(name)?.trouble?.kind === 'crashed';
   }
 
-  /** A row with the state of the tool here. */
-  over<Row extends Pick<CustomTool, 'name' | 'revision' | 'status'>>(row: Row): Row {
+  /** Overwrites a row's columns with the tool's state at this replica. */
+  applyTo<Row extends Pick<CustomTool, 'name' | 'revision' | 'status'>>(row: Row): Row {
     const own = this.states.get(row.name);
     if (!own || row.status === 'inactive' || (own.revision ?? row.revision) !== row.revision) return row;
     const { revision: _known, trouble: _event, ...columns } = own;
@@ -176,9 +179,9 @@ export class ToolStates {
   }
 
   /**
-   * Changes a tool's state at once.
-   * @param revision that runs; undefined: none. Of the state of another one only the trouble stays
-   * @returns when other replicas can see it. @throws the database's error
+   * Changes a tool's state at once. Resolves when other replicas can see it.
+   * @param revision the running one, or undefined; of another revision's state only the trouble is kept
+   * @throws the database's error
    */
   change(
     tool: string,
@@ -196,7 +199,7 @@ export class ToolStates {
     return this.write(tool);
   }
 
-  /** A tool's row was written. @throws the database's error */
+  /** Takes over the state of a row that was written. @throws the database's error */
   written({ name, ...row }: { readonly name: string } & ToolCondition): Promise<void> {
     this.logs.status(name, row.status, row.errorMessage);
     return row.status === 'inactive'
@@ -204,13 +207,13 @@ export class ToolStates {
       : this.change(name, undefined, (state) => stored(state, row));
   }
 
-  /** A tool is disabled or deleted. @throws the database's error */
+  /** Forgets a tool that was disabled or deleted. @throws the database's error */
   forget(name: string): Promise<void> {
     this.states.delete(name);
     return this.write(name);
   }
 
-  /** Lists the replicas at which tools are not well, by tool; undefined: there is one replica. @param tool absent: all */
+  /** The replicas at which tools are in trouble, by tool; undefined if there is only one replica. @param tool absent: all */
   async troubles(
     tool?: string,
   ): Promise<{ total: number; byTool: Map<string, ReplicaTrouble[]> } | undefined> {
@@ -220,7 +223,7 @@ export class ToolStates {
     return { total, byTool: Map.groupBy(rows, (row) => row.tool) };
   }
 
-  /** Brings the row of tool_conditions in line with the state, after writes under way. */
+  /** Writes a tool's state to tool_conditions, or deletes the row if the tool is well. Writes of one tool are serialised. */
   private write(name: string): Promise<void> {
     return this.writes.run(name, async () => {
       const {
@@ -234,9 +237,9 @@ export class ToolStates {
       if (row === this.stored.get(name)) return;
       const key = [name, this.replicas.id];
       if (row !== undefined) {
-        if ((await this.db.query<unknown[]>(store, [...key, ...values])).length > 0)
-          return void this.stored.set(name, row);
-        // It was disabled or deleted at another replica.
+        const written = await this.db.query<unknown[]>(store, [...key, ...values]);
+        if (written.length > 0) return void this.stored.set(name, row);
+        // The tool was disabled or deleted at another replica.
         this.states.delete(name);
       }
       if (this.stored.has(name))

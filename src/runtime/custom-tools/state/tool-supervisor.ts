@@ -14,7 +14,7 @@ import {
   answered,
   brokenBy,
   crashed,
-  found,
+  withResult,
   healthOf,
   started,
   type StatedHealth,
@@ -27,16 +27,16 @@ import {
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
 
 /**
- * Turns what happens to the processes of tools into counters, log lines and changes of the tools' states. Nothing that it
- * does makes a pool emit.
+ * Turns events of tools' processes into counters, log lines and changes of the tools' states. It never makes a pool emit
+ * events itself.
  */
 @Injectable()
 export class ToolSupervisor {
   private readonly logger = new Logger(ToolSupervisor.name);
   private readonly pingTimeoutMs: number;
-  /** Processes whose first line of unparsed output is in the server's log: a tool may write megabytes of it. */
+  /** Processes whose unparsed output was logged once; more is not, because a tool may write megabytes of it. */
   private readonly noisy = new Set<number>();
-  /** Why changed files of tools do not start, while what ran before goes on. */
+  /** Why the changed files of tools do not start, while their old processes go on. */
   private readonly unstarted = new Map<string, string>();
 
   constructor(
@@ -52,7 +52,7 @@ export class ToolSupervisor {
     running.events.subscribe((event) => this.on(event));
     running.deletions.subscribe((tool) => {
       this.unstarted.delete(tool);
-      this.unawaited(this.states.forget(tool));
+      this.logFailure(this.states.forget(tool));
       void this.metrics.forget(tool);
     });
     calls.subscribe('executed', (event) => this.onCall(event));
@@ -63,78 +63,75 @@ export class ToolSupervisor {
     return sumOfStats(this.running.poolsOf(name));
   }
 
-  /** Whether a pool of the tool has given up and tries to start processes by itself, so that no test start is needed. */
-  triesByItself(name: string): boolean {
+  /** Whether a pool of the tool is failing and retries by itself, so that no test start is needed. */
+  retriesByItself(name: string): boolean {
     return this.running.poolsOf(name).some((pool) => pool.isFailing);
   }
 
-  /** Asks an idle process, if there is one; a busy process is not disturbed and not called dead. */
+  /** Sends a health request to an idle process of each pool; busy processes are not disturbed. */
   async ping(name: string): Promise<void> {
     const pools = this.running.poolsOf(name);
     const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
     const answers = await Promise.all(
       pools.map((each) => each.health(deadline).catch((error: Error) => error)),
     );
-    // Meanwhile the tool may have been changed: then the answers are another's.
+    // If the tool was changed meanwhile, the answers are those of old processes.
     if (this.running.poolsOf(name)[0] !== pools[0]) return;
-    const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
+    const unhealthy = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
     const all = answers
       .filter((answer) => answer !== undefined)
-      .map((answer) => (answer instanceof Error ? ill(answer.message) : healthOf(answer.reply)));
+      .map((answer) => (answer instanceof Error ? unhealthy(answer.message) : healthOf(answer.reply)));
     const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
     if (!worst) return;
     const { healthStatus, errorMessage } = this.withTroubles(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
-    // A tool's own words may hold its secrets.
+    // The tool's own message may contain its secrets.
     const clean = errorMessage && this.running.clean(name, errorMessage);
-    await this.found(name, { healthStatus, errorMessage: clean });
+    await this.report(name, { healthStatus, errorMessage: clean });
   }
 
-  /**
-   * Checks a tool without a process: is its program there? Nothing is started for that.
-   * @param gone files of the program that are not there any more
-   */
-  look(name: string, gone: readonly string[]): Promise<void> {
-    const errorMessage = `Its program is not there any more: ${gone.join(', ')}`;
-    return this.found(name, gone.length === 0 ? {} : { healthStatus: 'unhealthy', errorMessage });
+  /** Checks a tool without a process by its program's files, without starting anything. @param gone missing files */
+  checkFiles(name: string, gone: readonly string[]): Promise<void> {
+    const errorMessage = `Its program is missing: ${gone.join(', ')}`;
+    return this.report(name, gone.length === 0 ? {} : { healthStatus: 'unhealthy', errorMessage });
   }
 
-  /** A test start failed: the tool is broken until another one, or a process of its own, starts. */
+  /** Records a failed test start. The tool is broken until another test start or a process of its own succeeds. */
   broken(name: string, reason: string): Promise<void> {
     this.log.write({ tool: name, event: 'error', error: reason });
-    return this.found(name, brokenBy(reason));
+    return this.report(name, brokenBy(reason));
   }
 
-  /** The changed files of a tool do not start; what ran before goes on. */
-  goesOn(name: string, reason: string): Promise<void> {
+  /** Records that a tool's changed files do not start, while its old processes go on. */
+  changedFilesFailed(name: string, reason: string): Promise<void> {
     const what = 'Its changed files do not start, and what ran before goes on';
     this.unstarted.set(name, `${what}: ${reason}`);
     this.logBoth({ tool: name, event: 'error', error: reason }, what);
-    return this.found(name, this.withTroubles(name, wellNow));
+    return this.report(name, this.withTroubles(name, wellNow));
   }
 
-  /** The files of a tool are those that run. */
-  runsItsFiles(name: string): Promise<void> | undefined {
-    return this.unstarted.delete(name) ? this.found(name, this.withTroubles(name, wellNow)) : undefined;
+  /** Ends the trouble of `changedFilesFailed`, because the tool runs its present files. */
+  changedFilesResolved(name: string): Promise<void> | undefined {
+    return this.unstarted.delete(name) ? this.report(name, this.withTroubles(name, wellNow)) : undefined;
   }
 
-  /** Changes what differs from the tool's row at this replica. */
-  found(name: string, columns: Partial<ToolCondition>): Promise<void> {
-    return this.change(name, (state) => found(state, columns));
+  /** Records the result of a check or a start in the tool's state at this replica. */
+  report(name: string, columns: Partial<ToolCondition>): Promise<void> {
+    return this.change(name, (state) => withResult(state, columns));
   }
 
-  /** A tool's row was written, and what was known of its state is over. */
-  stored(row: CustomTool): void {
+  /** Replaces the state of a tool by its row, which was written. */
+  rowWritten(row: CustomTool): void {
     this.unstarted.delete(row.name);
-    this.unawaited(this.states.written(row));
+    this.logFailure(this.states.written(row));
   }
 
   private change(name: string, transition: (state: ToolState) => ToolState): Promise<void> {
     return this.states.change(name, this.running.get(name)?.tool.revision, transition);
   }
 
-  private unawaited(written: Promise<void>): void {
-    written.catch((error: unknown) => this.logger.error(error));
+  private logFailure(work: Promise<void>): void {
+    work.catch((error: unknown) => this.logger.error(error));
   }
 
   /** A tool is degraded while its changed files do not start, an MCP server while approved tools are held back. */
@@ -143,19 +140,19 @@ export class ToolSupervisor {
     const tools = this.running.server(name)?.review() ?? [];
     const held = tools.filter(({ state, approved }) => state === 'held' && approved);
     const [first] = held;
-    const back = first && `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
-    const errorMessage = this.unstarted.get(name) ?? back;
+    const heldBack = first && `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
+    const errorMessage = this.unstarted.get(name) ?? heldBack;
     return errorMessage === undefined ? health : { healthStatus: 'degraded', errorMessage };
   }
 
-  /** A crashed tool is well after a successful call, without a wait for the next ping. */
+  /** Ends the trouble of a crashed tool after a successful call, without waiting for the next ping. */
   private onCall({ tool, status, test }: ExecutedCall): void {
     if (status !== 'success' || test) return;
     const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
     if (name === undefined || !this.states.hasCrashed(name)) return;
     if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
     const health = this.withTroubles(name, wellNow);
-    this.unawaited(this.change(name, (state) => answered(state, health)));
+    this.logFailure(this.change(name, (state) => answered(state, health)));
   }
 
   private on(event: RuntimeEvent): void {
@@ -164,10 +161,11 @@ export class ToolSupervisor {
     const { pool: tool, source } = event;
     // Pools of dry runs and of replaced configurations do not affect the tool's state.
     if (!this.running.poolsOf(tool).includes(source)) return;
-    if (event.type === 'failed') this.unawaited(this.found(tool, brokenBy(event.error)));
-    else if (event.type === 'spawn' && !this.triesByItself(tool)) this.unawaited(this.change(tool, started));
+    if (event.type === 'failed') this.logFailure(this.report(tool, brokenBy(event.error)));
+    else if (event.type === 'spawn' && !this.retriesByItself(tool))
+      this.logFailure(this.change(tool, started));
     else if (event.type === 'terminate' && event.reason === 'crash')
-      this.unawaited(this.change(tool, (state) => crashed(state, event)));
+      this.logFailure(this.change(tool, (state) => crashed(state, event)));
   }
 
   private logEvent(event: RuntimeEvent): void {
@@ -212,7 +210,7 @@ export class ToolSupervisor {
     );
   }
 
-  /** Into the server's log and the tool's own. */
+  /** Writes to the server's log and to the tool's own. */
   private logBoth(entry: ToolLogEntry, message?: string): void {
     this.log.write(entry);
     this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
