@@ -144,7 +144,7 @@ describe('a thread that is slow to start', () => {
   it('is no fault of the schema', async () => {
     expect(await late(() => slow.compile({ type: 'object' }))).toMatchObject({
       code: 'tool_unavailable',
-      detail: 'inputSchema could not be tried out: The schema test thread did not start within 30000 ms',
+      detail: 'inputSchema could not be tested: The schema test thread did not start within 30000 ms',
     });
   });
 
