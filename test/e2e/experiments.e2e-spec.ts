@@ -249,7 +249,7 @@ it('the call that it starts from is shown before it is made, and whether it can 
 
 describe('a bad experiment is refused by the name of its field', () => {
   it.each<[RegExp, Json]>([
-    [/original_request is required where no original_span_id is given/, {}],
+    [/original_request is required without original_span_id/, {}],
     [/name must not/, { original_request: hello, name: '' }],
     [/original_request must have messages/, { original_request: { messages: [] } }],
     [
