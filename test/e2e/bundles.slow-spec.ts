@@ -137,6 +137,7 @@ it('a bundle is described, and runs nowhere but in its own folder', async () => 
     400,
     /"pointer":"\/workingDir"/,
   );
+  await upload('post', 'in_own_folder', saying('x', { workingDir: './' })).expect(201, /"workingDir":null/);
   await tk.register('in_place');
   await tk.http.get(path('in_place', '/bundle')).expect(404, /has no bundle/);
 });
