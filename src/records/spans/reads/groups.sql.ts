@@ -27,9 +27,9 @@ export interface GroupFilters {
 const latestUs = 8_640_000_000_000_000;
 
 /** The key of a slice's group. */
-const keyOf = (grouping: Grouping): string => {
+const keyOf = (grouping: Grouping, values: SqlValues): string => {
   if (grouping.by !== 'time') return `${grouping.by}_id`;
-  const size = Math.round(grouping.bucketSeconds * 1_000_000);
+  const size = `${values.add(Math.round(grouping.bucketSeconds * 1_000_000))}::bigint`;
   return `first_us / ${size} * ${size}`;
 };
 
@@ -91,7 +91,7 @@ export const selectGroupKeys = (
     return `
     WITH RECURSIVE ${source}
     SELECT key, count(*) OVER ()::int AS total
-    FROM (SELECT *, ${keyOf(grouping)} AS key FROM slices) AS slices
+    FROM (SELECT *, ${keyOf(grouping, values)} AS key FROM slices) AS slices
     WHERE key IS NOT NULL AND ${matched}
     GROUP BY key
     HAVING ${having.join(' AND ')}
@@ -168,11 +168,12 @@ const roots = `
     )`;
 
 /** The figures of some groups, one row a group. */
-export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
-  statement(
+export const selectGroups = (grouping: Grouping, slices: Slices): Statement => ({
+  isPlannedOnce: slices.direct?.length === 0,
+  ...statement(
     (values) => `
     WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
-      SELECT *, ${keyOf(grouping)} AS key FROM slices
+      SELECT *, ${keyOf(grouping, values)} AS key FROM slices
     ), sums AS MATERIALIZED (
       SELECT key, min(first_us) AS first_us, max(finish_us) AS finish_us, sum(calls)::int AS llm_calls, ${groupCost}::float8 AS cost,
              sum(input_tokens)::float8 AS input_tokens, sum(output_tokens)::float8 AS output_tokens,
@@ -182,13 +183,14 @@ export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
       FROM keyed WHERE key IS NOT NULL GROUP BY key
     ), found AS MATERIALIZED (
       SELECT key, count(DISTINCT (run_id, finding))::int AS findings FROM keyed, unnest(findings) AS finding GROUP BY key
-    ), ${listed}, ${roots}, ${activities}
-    SELECT key, activity, ${names.map((name) => `coalesce(lists->'${name}', '[]') AS ${name}`).join(', ')},
+    ), ${listed}, ${roots}, ${seen}
+    SELECT key, ${activity} AS activity, ${names.map((name) => `coalesce(lists->'${name}', '[]') AS ${name}`).join(', ')},
            coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
            first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
            error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
-    FROM sums JOIN activities USING (key) LEFT JOIN listed USING (key) LEFT JOIN roots USING (key) LEFT JOIN found USING (key)`,
-  );
+    FROM sums FULL JOIN seen USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
+  ),
+});
 
 /** Equal parts of the time of a group in `activity`. */
 const parts = 40;
@@ -200,7 +202,7 @@ const eachTime = (name: string): string =>
  * A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, or `-`. Parts
  * are bits until then.
  */
-const activities = `
+const seen = `
     seen AS MATERIALIZED (
       SELECT key, bit_or(bits) FILTER (WHERE state >= 3) AS failed, bit_or(bits) FILTER (WHERE state = 2) AS tools,
              bit_or(bits) FILTER (WHERE state = 1) AS models
@@ -220,17 +222,20 @@ const activities = `
         ) AS placed
       ) AS marked
       GROUP BY key
-    ), activities AS MATERIALIZED (
-      SELECT key, string_agg(CASE WHEN failed >> part & 1 = 1 THEN 'e' WHEN tools >> part & 1 = 1 THEN 't'
-                                  WHEN models >> part & 1 = 1 THEN 'm' ELSE '-' END, '' ORDER BY part) AS activity
-      FROM (SELECT key FROM sums) AS keys LEFT JOIN seen USING (key) CROSS JOIN generate_series(0, ${parts - 1}) AS part
-      GROUP BY key
     )`;
 
+const activity = `(
+      SELECT string_agg(CASE WHEN failed >> part & 1 = 1 THEN 'e' WHEN tools >> part & 1 = 1 THEN 't'
+                             WHEN models >> part & 1 = 1 THEN 'm' ELSE '-' END, '' ORDER BY part)
+      FROM generate_series(0, ${parts - 1}) AS part)`;
+
 /** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
-export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement =>
-  statement((values) => {
-    const bucket = bucketSeconds ? `(${keyOf({ by: 'time', bucketSeconds })})::float8` : 'NULL::float8';
+export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement => ({
+  isPlannedOnce: slices.direct?.length === 0,
+  ...statement((values) => {
+    const bucket = bucketSeconds
+      ? `(${keyOf({ by: 'time', bucketSeconds }, values)})::float8`
+      : 'NULL::float8';
     return `
     WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
       SELECT ${bucket} AS bucket, spans, calls, errors, cost, input_tokens, output_tokens, call_ms FROM slices
@@ -246,4 +251,5 @@ export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement
     SELECT sums.*, ms[1] AS p50_ms, ms[2] AS p95_ms
     FROM sums LEFT JOIN timed ON timed.bucket IS NOT DISTINCT FROM sums.bucket
     ORDER BY bucket`;
-  });
+  }),
+});
