@@ -132,11 +132,12 @@ const lists = {
   errors: 'error_texts',
 } as const;
 
-const names = Object.keys(lists);
+/** Those of a group whose lists are empty. */
+export const noLists = Object.fromEntries(Object.keys(lists).map((name) => [name, []]));
 /** Most slices have the same models, tools and labels: their lists are compared first, their entries then. */
 const listed = `
     listed AS MATERIALIZED (
-      SELECT key, jsonb_object_agg(name, list) AS lists
+      SELECT key, json_object_agg(name, list) AS lists
       FROM (
         SELECT key, name, (array_agg(value ORDER BY value COLLATE "C"))[1:${maxListed}] AS list
         FROM (
@@ -184,8 +185,7 @@ export const selectGroups = (grouping: Grouping, slices: Slices): Statement => (
     ), found AS MATERIALIZED (
       SELECT key, count(DISTINCT (run_id, finding))::int AS findings FROM keyed, unnest(findings) AS finding GROUP BY key
     ), ${listed}, ${roots}, ${seen}
-    SELECT key, ${activity} AS activity, ${names.map((name) => `coalesce(lists->'${name}', '[]') AS ${name}`).join(', ')},
-           coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
+    SELECT key, ${activity} AS activity, lists, coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
            first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
            error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
     FROM sums FULL JOIN seen USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
@@ -215,8 +215,8 @@ const seen = `
             SELECT key, start_us, length, unnest(${eachTime('from')}) AS from_us, unnest(${eachTime('to')}) AS to_us,
                    unnest(${eachTime('states')}) AS state
             FROM (
-              SELECT *, min(first_us) OVER same AS start_us, greatest(max(finish_us) OVER same - min(first_us) OVER same, 1) AS length
-              FROM keyed WINDOW same AS (PARTITION BY key)
+              SELECT keyed.*, sums.first_us AS start_us, greatest(sums.finish_us - sums.first_us, 1) AS length
+              FROM sums FULL JOIN keyed USING (key)
             ) AS each
           ) AS active
         ) AS placed

@@ -2,6 +2,7 @@ import type { Statement } from '../../../base/database/statement.js';
 import {
   type GroupFilters,
   type Grouping,
+  noLists,
   runsOnPage,
   selectFigures,
   selectGroupKeys,
@@ -77,8 +78,10 @@ export class SpanFigures {
       const shown = isCut
         ? await directOf(select, timed(filter, bucketSeconds), uncounted, bucketSeconds)
         : { ...slices, filter, reads: by === 'time' ? slices.reads : undefined };
-      const rows = await select<GroupRow>(selectGroups(grouping, shown));
-      const byKey = new Map(rows.map((row) => [String(row.key), row]));
+      const rows = await select<GroupRow & { lists: object | null }>(selectGroups(grouping, shown));
+      const byKey = new Map(
+        rows.map(({ lists, ...row }) => [String(row.key), { ...noLists, ...lists, ...row }]),
+      );
       return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
     });
   }
