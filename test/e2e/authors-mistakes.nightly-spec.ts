@@ -111,7 +111,7 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
   [
     'a type of the schema is none',
     { manifest: { inputSchema: { type: 'object', properties: { a: { type: 'strin' } } } } },
-    /\/properties\/a\/type of its inputSchema is read as absent/,
+    /\/properties\/a\/type of its inputSchema: "strin" is no JSON type/,
   ],
   [
     'properties are a list',

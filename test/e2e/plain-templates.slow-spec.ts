@@ -90,8 +90,8 @@ describe.each([
     const { body } = await tk.http.post(`${path}/validate`).expect(200);
     expect(body).toMatchObject({ valid: true, errors: [] });
     expect(body.differences).toEqual([
-      expect.stringMatching(/^name: registered as "plain_\w+", the executable says "my_custom_tool"/),
-      expect.stringMatching(/^description: registered as "From its author"/),
+      expect.stringMatching(/^name: the registration says "plain_\w+", the executable says "my_custom_tool"/),
+      expect.stringMatching(/^description: the registration says "From its author"/),
     ]);
     await tk.http.delete(path).expect(204);
     const registered = { name: 'my_custom_tool', command, args: [join(folder, file)] };

@@ -59,7 +59,8 @@ export function Failed({ error, retry }: FailedProps): ReactNode {
 /** A refused act, in the server's own words, beside what was asked for. */
 export const Problem = ({ problem }: { readonly problem: ApiError }): ReactNode => (
   <Note tone="bad" alert>
-    <strong>{problem.title}</strong>: {problem.message}
+    {!/^\S+ line \d+: /.test(problem.message) && <strong>{problem.title}: </strong>}
+    {problem.message}
   </Note>
 );
 

@@ -151,7 +151,11 @@ class SchemaReader {
     const type = normalType(node['type']);
     if (type === undefined && at === '' && node['type'] !== undefined && node['type'] !== 'any')
       this.leaveOut('/type', `${JSON.stringify(node['type'])} is no type`);
-    if (JSON.stringify(type) !== JSON.stringify(node['type'])) read('type', type);
+    const unknown = unknownType(node['type']);
+    if (unknown !== undefined) {
+      this.warnings.add(`${at}/type of its inputSchema: ${unknown} is no JSON type, so all values pass`);
+      delete node['type'];
+    } else if (JSON.stringify(type) !== JSON.stringify(node['type'])) read('type', type);
     normaliseLimits(node, read);
     normaliseNullable(node);
     normaliseRequired(node, read);
@@ -172,6 +176,12 @@ function patternFault(pattern: unknown): string | undefined {
 }
 
 const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
+
+/** The first of the types that is neither one of JSON nor `any`, as JSON. */
+const unknownType = (given: unknown): string | undefined =>
+  JSON.stringify(
+    [given ?? []].flat().find((type) => type !== 'any' && !typeByName.has(String(type).toLowerCase())),
+  );
 
 /** The types with their names in JSON Schema; undefined if all are allowed or one is unknown. */
 function normalType(given: unknown): unknown {

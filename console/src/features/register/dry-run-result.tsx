@@ -130,12 +130,16 @@ interface StartedProps extends Pick<DryRunResultProps, 'onTake'> {
   readonly view: DryRunView;
 }
 
+/** Whether a difference is a mistake that no author means. */
+const isFault = (difference: string): boolean =>
+  difference.includes(' is no JSON type') || difference.startsWith('inputSchema: the executable');
+
 const Started = ({ view, onTake }: StartedProps): ReactNode => {
   const { description, version, differences, effectiveSandbox } = view;
   return (
     <div className={css.started}>
       <Row>
-        <h2>It starts and answers</h2>
+        <h2>{differences.some(isFault) ? 'Its input schema is wrong' : 'It starts and answers'}</h2>
         <Tag>{version}</Tag>
       </Row>
       <Facts
@@ -146,12 +150,12 @@ const Started = ({ view, onTake }: StartedProps): ReactNode => {
         ]}
       />
       {differences.map((difference) => (
-        <Note key={difference} tone="warn">
+        <Note key={difference} tone={isFault(difference) ? 'bad' : 'warn'} alert={isFault(difference)}>
           {difference}
         </Note>
       ))}
       {onTake &&
-        differences.some((each) => /^(description|version|inputSchema): registered as/.test(each)) && (
+        differences.some((each) => /^(desc|version|inputS)\w*: the registration says/.test(each)) && (
           <Row>
             <Button onClick={() => onTake(saidBy(view))}>Take over from the file</Button>
           </Row>

@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { useAct } from '../../app/sign-in-gate.js';
 import { type ApiError, asApiError, type CustomToolView } from '../../lib/api.js';
 import { Bench, RunButton } from '../../ui/bench.js';
@@ -54,13 +55,18 @@ export function Workbench(props: WorkbenchProps): ReactNode {
       if (isReady) permitted(() => dryRun.run.start());
     },
   };
+  const take = (said: Said): void => {
+    // The dry run sends the draft as it is after this.
+    flushSync(() => onTake?.(said));
+    run.start();
+  };
   const failure = saving.error ? asApiError(saving.error) : run.failure;
   return (
     <Bench
       name="register"
       onRun={run.start}
       first={children(failure, errorTextOf(dryRun))}
-      second={<DryRunResult {...dryRun} failure={failure} onTake={onTake} />}
+      second={<DryRunResult {...dryRun} failure={failure} onTake={onTake && take} />}
       bar={
         <>
           <RunButton name="Dry run" run={run} isReady={isReady} />

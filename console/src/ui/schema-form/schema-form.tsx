@@ -82,6 +82,12 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ErrorListTemplate: () => null,
   FieldErrorTemplate: FieldErrors,
   MultiSchemaFieldTemplate: Alternatives,
+  UnsupportedFieldTemplate: ({ schema, reason }) => (
+    <p className="text-danger">
+      {typeof schema.type === 'string' ? `${JSON.stringify(schema.type)} is no JSON type` : reason}: write
+      this value as JSON
+    </p>
+  ),
   ButtonTemplates: {
     AddButton: named('Add'),
     CopyButton: named('Copy'),

@@ -198,7 +198,7 @@ export class ValidationView {
   readonly errors!: string[];
   @ApiProperty({
     type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    example: ['version: the registration says "2.0.0", the executable says "1.0.0"'],
     description: 'Differences of the registration from the executable; the registration is used',
   })
   readonly differences!: string[];

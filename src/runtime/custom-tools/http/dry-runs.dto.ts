@@ -49,7 +49,7 @@ export class DryRunView {
   readonly inputSchema!: object;
   @ApiProperty({
     type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    example: ['version: the registration says "2.0.0", the executable says "1.0.0"'],
     description: 'Differences of the registration from the executable; the registration is used',
   })
   readonly differences!: readonly string[];

@@ -25,7 +25,9 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
     const theirs = handshake[field];
     if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
     if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
-    return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
+    return [
+      `${field}: the registration says ${shorten(tool[field])}, the executable says ${shorten(theirs)}`,
+    ];
   });
 }
 

@@ -25,8 +25,10 @@ export async function scriptFaults({ spec, script, remote }: PreparedLaunch): Pr
   return faults.filter((fault) => fault !== undefined);
 }
 
-/** The innermost place of a traceback with its error, such as "tool.py line 166: SyntaxError: invalid syntax. ". */
-export function pythonFault(stderr: string): string {
+/** The place where a program in Python or Node.js failed, with its error, such as "tool.py line 166: SyntaxError: … ". */
+export function sourceFault(stderr: string): string {
   const [, file, line] = [...stderr.matchAll(/File "(?:[^"\n]*\/)?([^"/\n]+)", line (\d+)/g)].at(-1) ?? [];
-  return file ? `${file} line ${line}: ${stderr.split('\n').at(-1)}. ` : '';
+  if (file) return `${file} line ${line}: ${stderr.split('\n').at(-1)}. `;
+  const node = /^\S*\/([^/\s]+\.[cm]?[jt]s):(\d+)\n[^]*?^(\w*Error: .*)$/m.exec(stderr);
+  return node ? `${node[1]} line ${node[2]}: ${node[3]}. ` : '';
 }

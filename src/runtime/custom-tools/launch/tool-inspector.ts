@@ -30,7 +30,7 @@ import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { differences, nameWarning, schemaFaults } from './differences.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
-import { pythonFault, scriptFaults } from './script-faults.js';
+import { scriptFaults, sourceFault } from './script-faults.js';
 
 /** A prepared launch, with the answers of the executable and its compiled schema. */
 export interface Inspection extends PreparedLaunch, Partial<Probe> {
@@ -160,8 +160,13 @@ export class ToolInspector {
       const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true) ?? [];
       const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
       const output = stderr && `${stderrMark}${stderr}`;
-      const why = `${pythonFault(stderr)}${redactor.clean(error.message)}${output}${hint && ` (${hint})`}`;
-      throw wrong(launch.remote ? '/url' : '/command', `is not a tool: ${why}`);
+      const said = `${redactor.clean(error.message)}${output}${hint && ` (${hint})`}`;
+      // Its author knows the files of a bundle by their names there.
+      const why = tool.bundle === null ? said : said.replaceAll(`${launch.spec.cwd}/`, '');
+      const [field, fault] = [launch.remote ? 'url' : 'command', sourceFault(stderr)];
+      throw new Problem('invalid_request', `${fault}${field} is not a tool: ${why}`, {
+        errors: [{ pointer: `/${field}`, detail: `is not a tool: ${fault}${why}` }],
+      });
     } finally {
       await confined.dispose();
     }
