@@ -22,6 +22,7 @@ import { UserIsolation1764000580000 } from './0058-user-isolation.js';
 import { AccountsOfRevokedKeys1764000590000 } from './0059-accounts-of-revoked-keys.js';
 import { SessionRenewals1764000600000 } from './0060-session-renewals.js';
 import { RunSlices1764000610000 } from './0061-run-slices.js';
+import { RevisionReasons1764000630000 } from './0063-revision-reasons.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -49,4 +50,5 @@ export const migrations = [
   AccountsOfRevokedKeys1764000590000,
   SessionRenewals1764000600000,
   RunSlices1764000610000,
+  RevisionReasons1764000630000,
 ];

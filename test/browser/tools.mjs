@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
@@ -268,6 +268,9 @@ describe('tools', () => {
     await page.getByRole('button', { name: 'Template', exact: true }).click();
     await page.getByRole('button', { name: 'python', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('from_template');
+    const program = page.getByRole('textbox', { name: 'tool.py' });
+    const definition = readFileSync('tools/templates/python/tool.py', 'utf8');
+    await program.fill(definition.replace('Say in one or two sentences what', 'Finds what'));
     await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
     await page.getByLabel('query').fill('pods');
@@ -289,6 +292,7 @@ describe('tools', () => {
     assert.equal(body.result.items[0].title, 'Result 1 for nodes');
     const { body: saved } = await lab.api('GET', '/api/v1/custom-tools/from_template');
     assert.deepEqual(saved.tags, ['mine']);
+    assert.match(saved.description, /^Finds what the tool does/);
     await page.getByRole('link', { name: 'Edit' }).click();
     const code = page.getByRole('textbox', { name: 'tool.py' });
     const text = (await lab.api('GET', '/api/v1/custom-tools/from_template/bundle/files')).body.data.find(
@@ -337,6 +341,7 @@ describe('tools', () => {
     await dialog.getByRole('button', { name: 'Roll back' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('rollback to 1').waitFor();
+    await page.getByRole('cell', { name: 'the mended one counts wrong' }).waitFor();
     const { body } = await lab.api('GET', '/api/v1/audit?target=moved');
     const reasons = body.data.filter(({ reason }) => reason !== null);
     assert.deepEqual(
@@ -362,11 +367,10 @@ describe('tools', () => {
     const take = () => page.getByRole('button', { name: 'Take over from the file' }).click();
     await code.fill(version2);
     await dryRun();
-    await page.getByText('version: registered as "1.0.0", the executable says "2.0.0"').waitFor();
+    await page.getByText('version: the registration says "1.0.0", the executable says "2.0.0"').waitFor();
     await take();
     await page.getByRole('textbox', { name: 'tool.json' }).waitFor();
-    await dryRun();
-    await page.getByText('registered as').first().waitFor({ state: 'detached' });
+    await page.getByText('the registration says').first().waitFor({ state: 'detached' });
     await page.getByText('2.0.0', { exact: true }).waitFor();
     await page
       .getByRole('group', { name: 'File' })
@@ -374,7 +378,19 @@ describe('tools', () => {
       .click();
     await code.fill(version2.replace('"type": "string"', '"type": "strng"'));
     await dryRun();
-    await page.getByText('/properties/query/type of its inputSchema is read as absent').waitFor();
+    await page.getByRole('heading', { name: 'Its input schema is wrong' }).waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('/properties/query/type of its inputSchema: "strng" is no JSON type')
+      .waitFor();
+    await page.getByText('"strng" is no JSON type: write this value as JSON').waitFor();
+    await code.fill(version2.replace('import json', 'import json\ndef broken(:'));
+    await dryRun();
+    await page
+      .getByRole('alert')
+      .getByText(/^tool\.py line \d+: SyntaxError/)
+      .waitFor();
+    assert.equal(await page.getByText('.bundles/').count(), 0);
     await visitor.context.close();
   });
 

@@ -66,6 +66,7 @@ export function RevisionsTab(): ReactNode {
                   name: 'Source',
                   cell: ({ source, restores }) => (restores === null ? source : `${source} to ${restores}`),
                 },
+                { name: 'Reason', cell: ({ reason }) => reason },
                 { name: 'By', cell: ({ createdBy }) => createdBy },
                 {
                   name: 'Roll back',

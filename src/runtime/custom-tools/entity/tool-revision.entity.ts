@@ -41,6 +41,7 @@ export class CustomToolRevision {
   @Column('text') source!: RevisionSource;
   /** The revision that a rollback restored. */
   @Column('integer', { nullable: true }) restores!: number | null;
+  @Column('text', { nullable: true }) reason!: string | null;
   @Column('text', { name: 'created_by' }) createdBy!: string;
   @CreateDateColumn({ type: 'timestamptz', name: 'created_at' }) createdAt!: Date;
 }

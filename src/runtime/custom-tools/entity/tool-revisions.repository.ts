@@ -14,6 +14,7 @@ export interface RevisionOrigin {
   /** The caller's user id, or `toolkeeper`. */
   readonly by: string;
   readonly restores?: number;
+  readonly reason?: string | undefined;
 }
 
 /** Rows of custom_tool_revisions, each written in one transaction with its tool. */
@@ -106,11 +107,11 @@ export class ToolRevisionsRepository {
     manager: EntityManager,
     { id: toolId, revision }: Pick<CustomTool, 'id' | 'revision'>,
     content: RevisionContent,
-    { source, by, restores }: RevisionOrigin,
+    { source, by, restores, reason }: RevisionOrigin,
   ): Promise<void> {
     const { configuration, env, files } = content;
     const contentHash = contentHashOf(content);
-    const who = { source, restores: restores ?? null, createdBy: by };
+    const who = { source, restores: restores ?? null, reason: reason ?? null, createdBy: by };
     const row = { toolId, revision, contentHash, configuration, env, files, ...who };
     await manager.insert(CustomToolRevision, row as never);
   }

@@ -106,10 +106,10 @@ export class CustomToolsController {
   async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
-    @Query() _why: ReasonQuery,
+    @Query() { reason }: ReasonQuery,
     @CurrentPrincipal() author: Principal,
   ): Promise<CustomToolView> {
-    const origin = { source: 'patch', by: author.userId } as const;
+    const origin = { source: 'patch', by: author.userId, reason } as const;
     return this.savedView(await this.manager.store({ name, changes: body }, origin), author);
   }
 

@@ -129,7 +129,7 @@ export class McpToolsController {
   @ApiName('files')
   async approveMcpTools(
     @Param('name') name: string,
-    @Body() { listHash, tools }: ApproveBody,
+    @Body() { listHash, tools, reason }: ApproveBody,
     @CurrentPrincipal() { userId: by }: Principal,
   ): Promise<CustomToolView> {
     const edit = (tool: CustomTool): void => {
@@ -145,7 +145,7 @@ export class McpToolsController {
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
       tool.definitions = approvedOf(server.review(), tools);
     };
-    const approved = await this.manager.store({ name, edit }, { source: 'approve', by });
+    const approved = await this.manager.store({ name, edit }, { source: 'approve', by, reason });
     return customToolView(approved, this.running);
   }
 

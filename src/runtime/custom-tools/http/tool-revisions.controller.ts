@@ -104,10 +104,10 @@ export class ToolRevisionsController implements OnModuleInit {
   )
   async rollBackCustomTool(
     @Param('name') name: string,
-    @Body() { revision }: RollbackBody,
+    @Body() { revision, reason }: RollbackBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    const origin = { source: 'rollback', by: userId, restores: revision } as const;
+    const origin = { source: 'rollback', by: userId, restores: revision, reason } as const;
     return this.view(await this.manager.store({ name, revision }, origin));
   }
 
@@ -147,11 +147,11 @@ export class ToolRevisionsController implements OnModuleInit {
   )
   async replaceToolBundle(
     @Param('name') name: string,
-    @Query() _why: ReasonQuery,
+    @Query() { reason }: ReasonQuery,
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.store(await this.planner.bundled(name, uploadIn(request), 'change'), userId);
+    return this.store(await this.planner.bundled(name, uploadIn(request), 'change'), userId, reason);
   }
 
   @Get('bundle')
@@ -188,8 +188,8 @@ export class ToolRevisionsController implements OnModuleInit {
     throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
   }
 
-  private async store(request: Request, by: string): Promise<CustomToolView> {
-    return this.view(await this.manager.store(request, { source: 'bundle', by }));
+  private async store(request: Request, by: string, reason?: string): Promise<CustomToolView> {
+    return this.view(await this.manager.store(request, { source: 'bundle', by, reason }));
   }
 
   private view(tool: CustomTool): CustomToolView {

@@ -60,6 +60,8 @@ export class RevisionSummaryView {
   readonly contentHash!: string;
   @ApiProperty({ enum: revisionSources, example: 'register' }) readonly source!: string;
   @NullableNumber(null, 'The revision that a rollback restored') readonly restores!: number | null;
+  @NullableText('It fails since revision 3', 'Why, if its author gave a reason') readonly reason!:
+    string | null;
   @ApiProperty({ example: 'alice', description: 'User id of the caller; `toolkeeper`: the server itself' })
   readonly createdBy!: string;
   @Moment() readonly createdAt!: Date;
@@ -127,8 +129,8 @@ export class BundleFilesQuery {
 
 /** A revision as lists show it. */
 export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
-  const { revision, contentHash, source, restores, createdBy, createdAt } = row;
-  return { revision, contentHash, source, restores, createdBy, createdAt };
+  const { revision, contentHash, source, restores, reason, createdBy, createdAt } = row;
+  return { revision, contentHash, source, restores, reason, createdBy, createdAt };
 }
 
 /** A revision with its configuration, without secrets. */
