@@ -134,6 +134,11 @@ const Head = ({ axis }: { readonly axis: Axis }): ReactNode => (
             {duration(axis.timeAt(place))}
           </span>
         ))}
+        {axis.folds.map(({ from, to }) => (
+          <span key={from} className={css.idle} style={{ left: `${axis.placeOf(from) * 100}%` }}>
+            {duration(to - from)} idle
+          </span>
+        ))}
       </div>
     </div>
   </div>
@@ -199,6 +204,9 @@ const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, class
         </div>
       ))}
       <div role="gridcell" className={css.bars} aria-label={`from ${duration(trace.starts[span] ?? 0)}`}>
+        {axis.folds.map(({ from }) => (
+          <span key={from} className={css.break} style={{ left: `${axis.placeOf(from) * 100}%` }} />
+        ))}
         <Bar {...{ store, span, axis, kind }} />
       </div>
     </div>
@@ -213,7 +221,7 @@ function Wrong({ store: { trace }, span }: Pick<SpanRowProps, 'store' | 'span'>)
     <>
       {(flags & flag.error) !== 0 && <span className={css.error}>error</span>}
       {pattern !== undefined && (
-        <span className={css.semantic} title={`Semantic failure: “${pattern}”`}>
+        <span className={css.semantic} title={`Finding: “${pattern}”`}>
           “{pattern}”
         </span>
       )}
