@@ -47,9 +47,9 @@ describe('results that report an error under status success', () => {
   it('stand on Overview, which leads to them', async () => {
     await open('/');
     const row = page.locator('article', { hasText: 'tickets' });
-    await row.getByText('errors in results').waitFor();
+    await row.getByText('findings', { exact: true }).waitFor();
     await picture('overview');
-    await row.getByRole('link', { name: '3 results report an error' }).click();
+    await row.getByRole('link', { name: '3 findings' }).click();
     await page.getByText('3 in all').waitFor();
     assert.match(page.url(), /tool=tickets/);
     assert.match(page.url(), /finding=true/);
@@ -58,10 +58,10 @@ describe('results that report an error under status success', () => {
 
   it('stand on Tools, and with their callers on the tool', async () => {
     await open('/tools');
-    await page.getByRole('link', { name: '3 results report an error' }).waitFor();
+    await page.getByRole('link', { name: '3 findings' }).waitFor();
     await picture('tools');
     await open('/tools/tickets/activity');
-    await page.getByRole('link', { name: '3 results report an error' }).waitFor();
+    await page.getByRole('link', { name: '3 findings' }).waitFor();
     const callers = page.getByRole('table', { name: 'Affected callers' });
     await callers.getByRole('row', { name: /bob 3 0 0/ }).waitFor();
     await page.getByRole('button', { name: 'Investigations' }).click();
@@ -71,7 +71,7 @@ describe('results that report an error under status success', () => {
 
   it('stand on the execution, as does a mark with who made it', async () => {
     await open(`/executions/${ids[0]}`);
-    await page.getByText(/The result reports an error: error: in .*401 unauthorized/).waitFor();
+    await page.getByText(/Finding in the result: error: in .*401 unauthorized/).waitFor();
     const [, , fine] = ids;
     const path = `/api/v1/tool-metrics/executions/${fine}/semantic-failure`;
     assert.equal((await lab.api('POST', path, { reason: 'no rows' })).status, 204);
@@ -79,7 +79,7 @@ describe('results that report an error under status success', () => {
     await page.getByText(/Marked as wrong by admin, .*: no rows/).waitFor();
     await picture('execution');
     await open('/tools');
-    await page.getByRole('link', { name: '4 results report an error' }).waitFor();
+    await page.getByRole('link', { name: '4 findings' }).waitFor();
     lab.assertQuiet();
   });
 });

@@ -326,10 +326,10 @@ describe('journeys', () => {
         .waitFor();
       await page.keyboard.press('e');
       await page.locator('mark').filter({ hasText: 'Failed to' }).waitFor();
-      await press(page.getByRole('button', { name: 'Mark as semantic failure' }));
+      await press(page.getByRole('button', { name: 'Mark as wrong' }));
       await write(page.getByLabel('Reason'), 'it opened nothing');
       await press(page.getByRole('dialog').getByRole('button', { name: 'Mark', exact: true }));
-      await page.getByText('Marked as semantic failure: it opened nothing').waitFor();
+      await page.getByText('Marked as wrong: it opened nothing').waitFor();
       assert.ok(clicks() <= 3, `${clicks()} clicks`);
       assert.equal((await lab.api('GET', record)).body.semanticFailure, 'it opened nothing');
       await visitor.context.close();

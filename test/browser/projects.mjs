@@ -157,8 +157,8 @@ describe('two projects with equal ids', () => {
           .click();
         assert.equal(projectInAddress(), project, traceOf(n));
         const marked = await act(project, read, async () => {
-          await page.getByRole('button', { name: 'Mark as semantic failure' }).click();
-          await confirm(`Mark as semantic failure in project ${project}?`, 'Mark', `wrong in ${project}`);
+          await page.getByRole('button', { name: 'Mark as wrong' }).click();
+          await confirm(`Mark as wrong in project ${project}?`, 'Mark', `wrong in ${project}`);
         });
         assert.equal(marked.filter((row) => row.semantic_failure === `wrong in ${project}`).length, 1);
         await act(project, read, async () => {

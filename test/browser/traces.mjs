@@ -108,9 +108,9 @@ describe('traces', () => {
     await addFilter(page, 'Label');
     await choose(page, 'Label', 'support');
     const row = page.getByRole('row', {
-      name: /^run .* 1 error 1 semantic failure thread-small/,
+      name: /^support .* 1 error 1 finding thread-small/,
     });
-    await row.getByRole('link', { name: 'run' }).click();
+    await row.getByRole('link', { name: 'support' }).click();
     const tree = page.getByRole('treegrid', { name: 'Spans' });
     await tree.getByRole('row', { name: /word_count/ }).waitFor();
     const selected = tree.getByRole('row', { selected: true });
@@ -119,11 +119,11 @@ describe('traces', () => {
     const pane = page.getByRole('region', { name: 'Span' });
     await pane.locator('mark').filter({ hasText: 'Failed to' }).waitFor();
     await until(() => new URL(page.url()).searchParams.get('span') === 'tool', 'the address');
-    await pane.getByRole('button', { name: 'Mark as semantic failure' }).click();
+    await pane.getByRole('button', { name: 'Mark as wrong' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Reason').fill('it opened nothing');
     await dialog.getByRole('button', { name: 'Mark', exact: true }).click();
-    await pane.getByText('Marked as semantic failure: it opened nothing').waitFor();
+    await pane.getByText('Marked as wrong: it opened nothing').waitFor();
     const { body } = await lab.api('GET', `/api/v1/tool-metrics/executions/${execution}`);
     assert.equal(body.semanticFailure, 'it opened nothing');
     await page.keyboard.press('e');
@@ -141,12 +141,12 @@ describe('traces', () => {
     await visitor.open(`/traces/${marked}`);
     const row = page.getByRole('treegrid', { name: 'Spans' }).getByRole('row', { name: /word_count/ });
     await row.click();
-    await page.getByRole('button', { name: 'Mark as semantic failure' }).click();
+    await page.getByRole('button', { name: 'Mark as wrong' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Reason').fill('it counted too few');
     await dialog.getByRole('button', { name: 'Mark', exact: true }).click();
     await row.filter({ hasText: '“it counted too few”' }).waitFor();
-    await page.getByText('1 semantic failure', { exact: true }).waitFor();
+    await page.getByText('1 finding', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Remove mark' }).click();
     await dialog.getByRole('button', { name: 'Remove mark' }).click();
     await row.filter({ hasText: '“it counted too few”' }).waitFor({ state: 'detached' });
@@ -458,7 +458,7 @@ describe('traces', () => {
     assert.equal(body.flags.filter((flags) => flags & 2).length, 2);
     const visitor = await lab.visit();
     await visitor.open('/traces/repeated');
-    await visitor.page.getByText('1 semantic failure', { exact: true }).waitFor();
+    await visitor.page.getByText('1 finding', { exact: true }).waitFor();
     await visitor.context.close();
   });
 

@@ -12,8 +12,7 @@ import { Time } from './time.js';
 const marks = ({ isTest, kind, semanticFailure, metadata }: ExecutionView): ReactNode => (
   <>
     {isTest && <Tag>test</Tag>} {kind !== 'tool' && <Tag>{kind}</Tag>}{' '}
-    {semanticFailure !== null && <Tag>semantic failure</Tag>}
-    {semanticFailure === null && 'semanticError' in metadata && <Tag>error in result</Tag>}
+    {(semanticFailure !== null || 'semanticError' in metadata) && <Badge state="finding" tone="warn" />}
   </>
 );
 
@@ -72,11 +71,11 @@ const error: Column<ExecutionView> = {
   },
 };
 const caller: Column<ExecutionView> = {
-  ...{ name: 'Caller', cut: true, isMono: true, isOptional: true },
+  ...{ name: 'Caller', cut: true, isMono: true, isOptional: true, width: 176 },
   cell: ({ investigationId, userId }) => [investigationId, userId].filter(Boolean).join(' · '),
 };
 const sizes: Column<ExecutionView> = {
-  ...{ name: 'In / out', isNumber: true, width: 132, isOptional: true },
+  ...{ name: 'In / out', isNumber: true, width: 124, isOptional: true },
   cell: ({ inputSize, outputSize }) => `${bytes(inputSize)} / ${bytes(outputSize)}`,
 };
 const input: Column<ExecutionView> = {

@@ -21,10 +21,7 @@ export const FindingsLink = ({
 }: FindingsLinkProps): ReactNode =>
   findings > 0 && (
     <Link to="/executions" search={{ tool, finding: true, ...range }}>
-      <Badge
-        tone="warn"
-        state={`${counted(findings, 'result')} report${findings === 1 ? 's' : ''} an error`}
-      />
+      <Badge tone="warn" state={counted(findings, 'finding')} />
     </Link>
   );
 
@@ -46,7 +43,7 @@ export function Findings({ execution }: { readonly execution: ExecutionView }): 
     <>
       {semanticError && (
         <Note tone="warn">
-          The result reports an error: <strong>{semanticError.pattern}</strong> in “{semanticError.snippet}”
+          Finding in the result: <strong>{semanticError.pattern}</strong> in “{semanticError.snippet}”
         </Note>
       )}
       {reason !== null && (

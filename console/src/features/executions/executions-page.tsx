@@ -29,7 +29,7 @@ const filters: readonly Filter[] = [
   { key: 'status', label: 'Status', options: ['success', 'error', 'timeout'] },
   { key: 'tool', label: 'Tool', of: 'tools' },
   { key: 'errorType', label: 'Error', of: 'texts' },
-  { key: 'finding', label: 'Error in result', options: ['true'], names: { true: 'yes' } },
+  { key: 'finding', label: 'Finding', options: ['true'], names: { true: 'yes' } },
   { key: 'slowMs', label: 'Min duration, ms', of: 'numbers' },
   { key: 'user', label: 'Caller', of: 'texts' },
   { key: 'investigation', label: 'Investigation', of: 'texts' },

@@ -127,7 +127,7 @@ function TroubleRow(trouble: Trouble): ReactNode {
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
-          {report && isSilent(report) && <Badge state="errors in results" tone="warn" />}
+          {report && isSilent(report) && <Badge state="findings" tone="warn" />}
           {report && hasState(report) && <ReportState report={report} />}
           <ToolState unavailable={unavailable} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}

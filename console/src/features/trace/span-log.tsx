@@ -79,7 +79,7 @@ function Entry({ span, messages, store, state }: LogEntry & TraceProps): ReactNo
         </Button>
         <Muted>{duration(span.duration_ms)}</Muted>
         {span.error_message !== null && <span className={css.error}>{span.error_message}</span>}
-        {pattern !== null && <span className={css.semantic}>semantic failure: “{pattern}”</span>}
+        {pattern !== null && <span className={css.semantic}>finding: “{pattern}”</span>}
       </header>
       <Conversation messages={messages} />
     </article>

@@ -110,7 +110,7 @@ function ExecutionOf({ id }: { readonly id: string }): ReactNode {
   return (
     <Stack tight>
       {typeof data?.semanticFailure === 'string' && (
-        <Note tone="warn">Marked as semantic failure: {data.semanticFailure}</Note>
+        <Note tone="warn">Marked as wrong: {data.semanticFailure}</Note>
       )}
       <div className={css.links}>
         <Link to="/executions/$id" params={{ id }}>
@@ -158,7 +158,7 @@ function Finding({ span }: { readonly span: SpanView }): ReactNode {
   const { 0: found = '', index = 0 } = new RegExp(words.join('.*?'), 'is').exec(text) ?? {};
   return (
     <Note tone="warn">
-      Semantic failure in the {span.semantic_source}, severity {span.semantic_severity}
+      Finding in the {span.semantic_source}, severity {span.semantic_severity}
       <blockquote className={css.snippet}>
         {text.slice(0, index)}
         <mark>{found}</mark>
@@ -175,11 +175,11 @@ function MarkAct({ execution }: { readonly execution: ExecutionView }): ReactNod
   const isMarked = typeof semanticFailure === 'string';
   const done = useDone('executions', 'health', 'trace');
   return (
-    <ActButton small scope="tools:admin" name={isMarked ? 'Remove mark' : 'Mark as semantic failure'}>
+    <ActButton small scope="tools:admin" name={isMarked ? 'Remove mark' : 'Mark as wrong'}>
       {(onClose) => (
         <FormDialog<unknown>
-          title={isMarked ? `Remove the mark${inProject}?` : `Mark as semantic failure${inProject}?`}
-          about={`The execution of ${toolName} keeps its status; the tool’s health counts semantic failures apart.`}
+          title={isMarked ? `Remove the mark${inProject}?` : `Mark as wrong${inProject}?`}
+          about={`The execution of ${toolName} keeps its status; the tool’s health counts it as a finding.`}
           name={isMarked ? 'Remove mark' : 'Mark'}
           reason={!isMarked && 'Required. The execution’s record shows it.'}
           send={(options, reason) =>
@@ -187,7 +187,7 @@ function MarkAct({ execution }: { readonly execution: ExecutionView }): ReactNod
               ? unmarkSemanticFailure({ path: { id }, ...options })
               : markSemanticFailure({ path: { id }, body: { reason }, ...options })
           }
-          onDone={() => done(isMarked ? 'Mark removed' : 'Marked as semantic failure', toolName)}
+          onDone={() => done(isMarked ? 'Mark removed' : 'Marked as wrong', toolName)}
           onClose={onClose}
         />
       )}

@@ -165,7 +165,7 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
       <span>{counted(tokens, 'token')}</span>
       <span>{counted(trace.total, 'span')}</span>
       {errors > 0 && <span className={css.error}>{counted(errors, 'error')}</span>}
-      {causes > 0 && <span className={css.semantic}>{counted(causes, 'semantic failure')}</span>}
+      {causes > 0 && <span className={css.semantic}>{counted(causes, 'finding')}</span>}
     </span>
   );
 }

@@ -38,6 +38,9 @@ function nameOf({ group_by: by, group_key: key, ...row }: Group): string {
   // A run that is the call of a tool alone.
   if (by === 'run' && row.root_operation === 'tool_call' && row.used_tools[0] !== undefined)
     return row.used_tools[0];
+  // Many agents call each of their runs so.
+  const used = [...row.used_tools.slice(0, 2), ...row.used_models.slice(0, 1)].join(', ');
+  if (by === 'run' && row.root_operation === 'run') return row.labels[0] ?? (used ? `run: ${used}` : 'run');
   if (by === 'run') return row.root_operation ?? row.used_models[0] ?? key.run_id ?? '';
   const from = (key.time_bucket ?? 0) / 1_000;
   return timeSpan(from, from + hourSeconds * 1_000);
@@ -52,7 +55,7 @@ const columns: readonly Column<Group>[] = [
         <Link {...placeOf(row)} title={nameOf(row)}>
           {nameOf(row)}
         </Link>{' '}
-        <Tags words={row.labels.slice(0, 2)} />
+        <Tags words={row.labels.filter((label) => label !== nameOf(row)).slice(0, 2)} />
       </>
     ),
   },
@@ -110,7 +113,7 @@ const Wrong = ({ row }: { readonly row: Group }): ReactNode => (
       </span>
     )}{' '}
     {row.semantic_error_count > 0 && (
-      <span className={css.semantic}>{counted(row.semantic_error_count, 'semantic failure')}</span>
+      <span className={css.semantic}>{counted(row.semantic_error_count, 'finding')}</span>
     )}
   </>
 );
