@@ -23,6 +23,7 @@ import {
   listErrors,
   listExecutions,
   listInvestigations,
+  listKeys,
   listMcpTools,
   listRecordedTools,
   listReplicas,
@@ -262,6 +263,11 @@ export const replicasQuery = queryOptions({
   queryKey: ['replicas'],
   queryFn: async ({ signal }) => (await ask(listReplicas({ signal }))).data,
   refetchInterval: 5_000,
+});
+
+export const keysQuery = queryOptions({
+  queryKey: ['keys'],
+  queryFn: async ({ signal }) => (await ask(listKeys({ query: { limit: 1_000 }, signal }))).data,
 });
 
 export const shownPlaybooksQuery = (investigationId: string) =>

@@ -9,25 +9,24 @@ import { Time } from './time.js';
 
 /** When, who, what and why, of entries of the audit. */
 export const auditColumns: readonly Column<AuditEntryView>[] = [
-  { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
+  { name: 'When', width: 84, card: 'state', cell: ({ at }) => <Time at={at} /> },
   {
     name: 'Who',
     cut: true,
-    width: 116,
+    width: 84,
     cell: ({ userId, keyName }) => (
       <span title={keyName === null ? undefined : `${userId}, key ${keyName}`}>{userId}</span>
     ),
   },
   {
-    name: 'What',
-    cut: true,
+    ...{ name: 'What', card: 'title' },
     cell: ({ action, status, error }) => (
       <span title={error ?? undefined}>
         {words(action) + (status >= 400 ? `: refused: ${error ?? ''}` : '')}
       </span>
     ),
   },
-  { name: 'Reason', cut: true, cell: ({ reason }) => reason && <span title={reason}>{reason}</span> },
+  { name: 'Reason', cell: ({ reason }) => reason },
 ];
 
 /** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `audit:read`. */

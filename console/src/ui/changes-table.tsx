@@ -16,13 +16,15 @@ interface ChangesTableProps {
   readonly changes: readonly Change[];
   /** The heading of the values after. */
   readonly now?: string;
+  /** Both sides of a value stand one above the other. */
+  readonly isNarrow?: boolean;
 }
 
 const maxShown = 200;
 const shownCharacters = 10_000;
 
 /** Places where two values differ, each with both sides: texts line by line, all else as values. */
-export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProps): ReactNode {
+export function ChangesTable({ label, changes, now = 'After', isNarrow }: ChangesTableProps): ReactNode {
   const shownChanges = changes.slice(0, maxShown);
   const values = shownChanges.filter((change) => !isOfTexts(change));
   return (
@@ -34,8 +36,15 @@ export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProp
           keyOf={({ path }) => path}
           columns={[
             { name: 'Path', cell: ({ path }) => <code>{path || 'whole value'}</code> },
-            { name: 'Before', cell: ({ before }) => <Value value={before} /> },
-            { name: now, cell: ({ after }) => <Value value={after} /> },
+            {
+              name: isNarrow ? 'Before, after' : 'Before',
+              cell: ({ before, after }) => (
+                <>
+                  <Value value={before} /> {isNarrow && <Value value={after} />}
+                </>
+              ),
+            },
+            ...(isNarrow ? [] : [{ name: now, cell: ({ after }: Change) => <Value value={after} /> }]),
           ]}
         />
       )}

@@ -1,7 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration, exactTime, words } from '../lib/format.js';
+import { keysQuery } from '../lib/queries.js';
 import { usePermission } from '../lib/session.js';
 import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
@@ -106,7 +108,7 @@ const belongings = (
 ];
 
 /** Notes that stand elsewhere: among the facts above, in the message, or below as a text of their own. */
-const saidElsewhere = new Set(['runId', 'resultUnknown', 'stderr', 'stderrTail']);
+const saidElsewhere = new Set(['projectId', 'runId', 'resultUnknown', 'stderr', 'stderrTail']);
 const noteNames: Readonly<Record<string, string>> = {
   keyId: 'Key',
   pid: 'Process',
@@ -125,6 +127,18 @@ const notesIn = (metadata: ExecutionView['metadata']): Pairs =>
       ([name, value]) => [noteNames[name] ?? words(name.replace(/Ms$/, '')), figure(name, value)] as const,
     );
 
+/** A key by its name, for those who may list keys. */
+function KeyName({ id }: { readonly id: string }): ReactNode {
+  const { data } = useQuery({ ...keysQuery, enabled: usePermission('admin') === 'yes' });
+  const name = data?.find((each) => each.id === id)?.name;
+  if (name === undefined) return id;
+  return (
+    <Link to="/settings/keys" search={{ key: id }}>
+      {name}
+    </Link>
+  );
+}
+
 function figure(name: string, value: unknown): ReactNode {
   if (name === 'replayOf' && typeof value === 'string') {
     return (
@@ -133,6 +147,7 @@ function figure(name: string, value: unknown): ReactNode {
       </Link>
     );
   }
+  if (name === 'keyId') return <KeyName key={name} id={String(value)} />;
   if (value === true) return 'yes';
   return name.endsWith('Ms') && typeof value === 'number' ? duration(value) : String(value);
 }

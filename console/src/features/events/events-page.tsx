@@ -78,10 +78,12 @@ const columns: readonly Column<Happening>[] = [
   { name: 'By', cut: true, width: 124, cell: ({ data }) => member(data, 'by') },
 ];
 
-const textOf = ({ type, message }: Happening): string =>
-  type === 'circuit.half_opened'
+function textOf({ type, message, data }: Happening): string {
+  if (type === 'health.changed') return `${member(data, 'from')} → ${member(data, 'to')}: ${message}`;
+  return type === 'circuit.half_opened'
     ? `A few calls are let through as probes. It was opened because: ${message}`
     : message;
+}
 
 /** Past and live events of tools. */
 export function EventsPage(): ReactNode {

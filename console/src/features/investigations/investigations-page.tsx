@@ -69,14 +69,15 @@ const columns: readonly Column<Investigation>[] = [
 ];
 
 function budgetBadge(investigation: Investigation): ReactNode {
-  const { spent } = sumsOf(investigation);
+  const { spent, nearest } = sumsOf(investigation);
+  if (!nearest) return <Badge state="no limit" tone="none" />;
   if (spent.length === 0) return <Badge state="within" tone="good" />;
   return <Badge state={spent.length === 1 ? 'spent' : `spent for ${spent.length} tools`} tone="bad" />;
 }
 
 function leastLeft(investigation: Investigation): ReactNode {
   const { nearest } = sumsOf(investigation);
-  return nearest ? `${nearest.tool}: ${leftText(nearest)}` : <Muted>no tool has a limit</Muted>;
+  return nearest ? `${nearest.tool}: ${leftText(nearest)}` : <Muted>–</Muted>;
 }
 
 const filters: readonly Filter[] = [

@@ -47,8 +47,7 @@ const changed: Column<AuditEntryView> = {
   cell: ({ changes }) => changes.map(({ path }) => path).join(', '),
 };
 const when: Column<AuditEntryView> = {
-  name: 'When',
-  width: 92,
+  ...{ name: 'When', width: 92, card: 'state' },
   cell: ({ id, at }) => (
     <Link from="/settings/audit" to="." search={(old) => ({ ...old, entry: id })}>
       <Time at={at} />
@@ -140,6 +139,7 @@ const EntryPeek = ({ entry, onClose }: EntryPeekProps): ReactNode => (
       <Facts facts={factsOf(entry)} />
       <ChangesTable
         label="What it changed"
+        isNarrow
         changes={entry.changes.map(({ path, ...values }) => ({ path: String(path), ...values }))}
       />
     </Stack>

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { NeedsScope } from '../../app/needs-scope.js';
-import { ask, type KeyView, listKeys } from '../../lib/api.js';
+import type { KeyView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
+import { keysQuery } from '../../lib/queries.js';
 import type { keysSearch } from '../../lib/searches.js';
 import { useSession } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
@@ -90,11 +91,7 @@ const isWanted =
 
 function Keys(): ReactNode {
   const search = route.useSearch();
-  const keys = useQuery({
-    queryKey: ['keys'],
-    queryFn: async ({ signal }) => (await ask(listKeys({ query: { limit: 1_000 }, signal }))).data,
-    refetchInterval: 10_000,
-  });
+  const keys = useQuery({ ...keysQuery, refetchInterval: 10_000 });
   const change = useChange<Search>();
   const rows = keys.data?.filter(isWanted(search)) ?? [];
   const looked = keys.data?.find(({ id }) => id === search.key);

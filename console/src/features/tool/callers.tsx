@@ -22,7 +22,7 @@ export function Callers({ tool, range }: { readonly tool: string; readonly range
   const counts = useQuery(callersQuery(tool, shown, by));
   const { start } = boundsOf(range);
   // Callers and projects are counted in whole hours.
-  const wholeHours = `, since ${timeSpan(start - (start % 3_600_000))}`;
+  const wholeHours = `, whole hours since ${timeSpan(start - (start % 3_600_000))}`;
   const about = by in callers ? wholeHours : shown === range ? '' : ', last 24 hours';
   return (
     <Card

@@ -96,7 +96,15 @@ function List({ server, tools }: ListProps): ReactNode {
         },
         { name: 'State', width: 100, cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
         { name: 'Why', cell: ({ why, warning }) => [why, warning].filter(Boolean).join('; ') },
-        { name: 'Description', cut: true, cell: descriptionOf },
+        {
+          ...{ name: 'Description', cut: true },
+          // Read before it is approved: whole, because agents follow it.
+          cell: (tool) => (
+            <span style={tool.state === 'held' ? { whiteSpace: 'normal' } : undefined}>
+              {descriptionOf(tool)}
+            </span>
+          ),
+        },
         {
           name: 'Definition',
           width: 100,
