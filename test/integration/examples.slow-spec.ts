@@ -18,7 +18,7 @@ type Json = ReturnType<typeof JSON.parse>;
 
 interface Manifest {
   readonly name: string;
-  readonly description: string;
+  readonly description?: string;
   readonly version?: string;
   readonly inputSchema?: object;
   readonly command: string;
@@ -173,7 +173,9 @@ describe.each(examples)('$folder', ({ folder, good, bad, echo }) => {
 
   it('says of itself what its tool.json says, with a described and bounded schema', async () => {
     const { id, result } = await tool.call('initialize', { protocolVersion: '1.0' }, 'first');
-    const { name, description, version = '1.0.0', inputSchema = result.inputSchema } = manifestOf(folder);
+    expect(result.description).toMatch(/\.$/);
+    const { name, description = result.description, ...manifest } = manifestOf(folder);
+    const { version = '1.0.0', inputSchema = result.inputSchema } = manifest;
     const { protocolVersion: _its, capabilities: _theirs, ...said } = result;
     expect({ id, ...said }).toEqual({ id: 'first', name, description, version, inputSchema });
     const validate = new Ajv2020({ strict: true, strictTypes: false }).compile(result.inputSchema);
