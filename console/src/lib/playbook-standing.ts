@@ -42,7 +42,7 @@ export function standingOfText(text: string): Standing | undefined {
 }
 
 /** "Shown at rank 3, confidence 0.72", "Left out by a label". */
-export function saidStanding({ rank, confidence, removed_by }: Standing): string {
+export function standingText({ rank, confidence, removed_by }: Standing): string {
   const ranked = rank === null ? '' : ` at rank ${rank}, confidence ${confidence}`;
   return (removed_by === null ? 'Shown' : `Left out by ${removalNames[removed_by]}`) + ranked;
 }

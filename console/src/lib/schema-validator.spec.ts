@@ -27,13 +27,15 @@ it('names each field that is wrong, once', () => {
 });
 
 it.each(['my field', 'größe', 'a.b', 'a/b~c', '100%', 'a#b?', 'list[0]'])('finds the field %j', (name) => {
-  const integer = { type: 'object', properties: { [name]: { type: 'integer' } }, required: [name] };
-  const schema = { type: 'object', properties: { [name]: integer } };
+  const inner: RJSFSchema = { type: 'object', properties: { [name]: { type: 'integer' } }, required: [name] };
+  const schema: RJSFSchema = { type: 'object', properties: { [name]: inner } };
   const errorsOf = (data: unknown) => {
     const { errorSchema } = schemaValidator.validateFormData({ [name]: data }, schema);
     return (errorSchema as Record<string, Record<string, unknown>>)[name]?.[name];
   };
-  expect(errorsOf({ [name]: 'x' })).toEqual({ __errors: [expect.stringMatching(/^type "string" is invalid/)] });
+  expect(errorsOf({ [name]: 'x' })).toEqual({
+    __errors: [expect.stringMatching(/^type "string" is invalid/)],
+  });
   expect(errorsOf({})).toEqual({ __errors: ['is required'] });
   expect(errorsOf({ [name]: '9007199254740993' })).toEqual({
     __errors: [expect.stringMatching(/^is larger than/)],

@@ -10,16 +10,16 @@ import {
   share,
   text,
 } from './search-params.js';
-import { backs } from './time-range.js';
+import { relativeStarts } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
 /*
  * The state that each screen keeps behind the `?` of its address. Defaults are left out.
  */
 
-const back = oneOf(...backs);
-/** The start of a range: a moment, or a time back from now. */
-const start: Reader<string> = (raw) => back(raw) ?? moment(raw);
+const relativeStart = oneOf(...relativeStarts);
+/** The start of a range: a moment, or a start relative to now. */
+const start: Reader<string> = (raw) => relativeStart(raw) ?? moment(raw);
 
 export const toolsSearch = searchParams({
   q: text,

@@ -1,7 +1,13 @@
 import { Popover } from '@base-ui/react/popover';
 import { type ReactNode, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
-import { type Back, backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
+import {
+  rangeName,
+  type RelativeStart,
+  relativeStarts,
+  sinceMoment,
+  type TimeRange,
+} from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
 import { Button, buttonLook, TextField } from './controls.js';
 import { Icon } from './icons.js';
@@ -10,11 +16,14 @@ import css from './period.module.css';
 
 interface RangePickerProps extends TimeRange {
   /** Undefined: any time. */
-  readonly choices?: readonly (Back | undefined)[];
+  readonly choices?: readonly (RelativeStart | undefined)[];
 }
 
 /** The time range of a screen: one of the last minutes, hours or days, or from and to. */
-export function RangePicker({ choices = [undefined, ...backs], ...range }: RangePickerProps): ReactNode {
+export function RangePicker({
+  choices = [undefined, ...relativeStarts],
+  ...range
+}: RangePickerProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const change = useChange<TimeRange>();
   const choose = (chosen: TimeRange): void => {
