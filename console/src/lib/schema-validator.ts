@@ -28,7 +28,7 @@ export const schemaValidator: ValidatorType = {
   validateFormData(formData: unknown, schema: RJSFSchema): ValidationData<unknown> {
     const errors = problemsOf(schema, formData);
     const builder = new ErrorSchemaBuilder();
-    for (const { path, message } of errors) builder.addErrors(message, [...path]);
+    for (const { path, stack } of errors) builder.addErrors(stack, [...path]);
     return { errors, errorSchema: builder.ErrorSchema };
   },
 };
@@ -36,7 +36,6 @@ export const schemaValidator: ValidatorType = {
 /** A problem with its field as a list of names, because names may contain dots. */
 interface FieldProblem extends RJSFValidationError {
   readonly path: readonly string[];
-  readonly message: string;
 }
 
 function problemsOf(schema: RJSFSchema, formData: unknown): FieldProblem[] {

@@ -8,7 +8,7 @@ const starts = {
   '7d': ['Last 7 days', 7 * 86_400_000],
 } as const;
 
-export type RelativeStart = keyof typeof starts;
+type RelativeStart = keyof typeof starts;
 export const relativeStarts = Object.keys(starts) as readonly RelativeStart[];
 const isRelative = (text: string): text is RelativeStart => Object.hasOwn(starts, text);
 

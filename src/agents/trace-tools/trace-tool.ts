@@ -104,11 +104,7 @@ function listOf(given: Ids): readonly string[] | undefined {
   return present.length > 0 ? present : undefined;
 }
 
-/**
- * The requested ids, each once.
- * @param verb past participle for the message, such as "retrieved"
- * @throws ToolFailure for more than `max`
- */
+/** The requested ids, each once. @param verb for the message, such as "retrieved" @throws ToolFailure for more than `max` */
 export function distinctSpans(ids: readonly string[], max: number, verb: string): string[] {
   const wanted = [...new Set(ids)];
   if (wanted.length <= max) return wanted;

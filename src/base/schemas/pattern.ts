@@ -18,18 +18,8 @@ type Chars = number | string;
 
 /** Meaning of a letter behind a backslash. */
 const escapes: Readonly<Record<string, Chars>> = {
-  d: '\\d',
-  D: '\\D',
-  w: '\\w',
-  W: '\\W',
-  s: '\\t-\\r\\p{Z}\\x{feff}',
-  S: noSpace,
-  t: 9,
-  n: 10,
-  v: 11,
-  f: 12,
-  r: 13,
-  0: 0,
+  ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
+  ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
 };
 /** Short names of Unicode categories: RE2 does not know the long ones. */
 const shortNames: Readonly<Record<string, string>> = {

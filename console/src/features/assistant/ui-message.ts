@@ -56,10 +56,7 @@ export interface ChatState {
 
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/**
- * The chat after a chunk of its stream. A stream starts with the message's id and repeats the whole message, so the old copy
- * is dropped.
- */
+/** The chat after a chunk of its stream. A stream repeats its whole message, so `start` drops the old copy. */
 export function withChunk(chat: ChatState, chunk: Chunk): ChatState {
   const { type, messageMetadata: more } = chunk as Chunk & {
     messageMetadata?: { usage?: Usage; state?: string };

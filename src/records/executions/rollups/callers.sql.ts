@@ -14,7 +14,6 @@ const spanOf = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00
 /**
  * Adds rows to the rollups, sorted so that writers do not deadlock.
  * @param rows SQL for rows of seconds, at, tool_name, project, caller, calls, failures and refusals
- * @param writer SQL for the writer's slot
  */
 const addToCells = (rows: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)

@@ -18,10 +18,7 @@ export type DevLaunches = Awaited<ReturnType<typeof openDevLaunches>>;
 /** A tool that is ready to be started. */
 export type Launch = Awaited<ReturnType<DevLaunches['prepare']>>;
 
-/**
- * No real uid: the sandbox then treats this process as not root and runs the tool as its author, whose files another user may
- * not read. A server copies these files.
- */
+/** No real uid, so that the sandbox runs the tool as its author: another user may not read the author's files. */
 const notRoot = -1;
 /** The sandbox asks the HTTP server for its address; here there is none. */
 const noServer = { httpAdapter: { getHttpServer: () => ({ address: () => null }) } } as HttpAdapterHost;

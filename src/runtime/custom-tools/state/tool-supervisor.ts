@@ -79,11 +79,10 @@ export class ToolSupervisor {
     // If the tool was changed meanwhile, the answers are those of old processes.
     if (this.running.poolsOf(name)[0] !== pools[0]) return;
     const unhealthy = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
-    const worst = worstHealth(
-      answers
-        .filter((answer) => answer !== undefined)
-        .map((answer) => (answer instanceof Error ? unhealthy(answer.message) : healthOf(answer.reply))),
-    );
+    const all = answers
+      .filter((answer) => answer !== undefined)
+      .map((answer) => (answer instanceof Error ? unhealthy(answer.message) : healthOf(answer.reply)));
+    const worst = worstHealth(all);
     if (!worst) return;
     const { healthStatus, errorMessage } = this.withTroubles(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
