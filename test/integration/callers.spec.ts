@@ -4,7 +4,8 @@ import {
   newToolMetric,
   type ToolMetric,
 } from '../../src/records/executions/execution-record.js';
-import { addRefusals, CallerCap } from '../../src/records/executions/rollups/callers.sql.js';
+import { CallerCap } from '../../src/records/executions/rollups/caller-cap.js';
+import { addRefusals } from '../../src/records/executions/rollups/callers.sql.js';
 import { RefusedCallers } from '../../src/records/executions/rollups/refused-callers.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import type { CallersQuery, CallersView } from '../../src/records/executions/tool-metrics.dto.js';

@@ -72,6 +72,8 @@ it.each([
     { jwks_uri: 'http://10.0.0.1/jwks' },
     /private|unreachable/,
   ],
+  ['names no address of keys', { jwks_uri: undefined }, /lacks an address/],
+  ['names an address of keys that is no URL', { jwks_uri: 'none' }, /lacks an address/],
   ['leads to the metadata service of a cloud', { jwks_uri: 'http://169.254.169.254/jwks' }, /metadata/],
 ])('metadata that %s is refused', async (_what, changes, message) => {
   const odd = await startIssuer(changes);

@@ -32,7 +32,7 @@ interface FixedAnswer {
  * @param tokens where `/token` is answered, none by default
  */
 export async function startIssuer(
-  changes: Readonly<Record<string, string>> = {},
+  changes: Readonly<Record<string, string | undefined>> = {},
   tokens: () => string = () => '',
 ) {
   let pair = await newPair();

@@ -30,7 +30,7 @@ it('offers acts on a tool to those who write a word of both', () => {
 });
 
 it('offers to close the circuits that are open, where it knows them', () => {
-  const closing = entriesFor('close circuit', { tools, playbooks, refusing: ['log_summary2'] });
+  const closing = entriesFor('close circuit', { tools, playbooks, openCircuits: ['log_summary2'] });
   expect(closing.map(({ name }) => name).filter((name) => name.startsWith('Close'))).toEqual([
     'Close circuit: log_summary2',
   ]);

@@ -40,7 +40,7 @@ interface Named {
   }[];
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
   /** Tools whose circuit is not closed; absent: not known. */
-  readonly refusing?: readonly string[] | undefined;
+  readonly openCircuits?: readonly string[] | undefined;
 }
 
 const maxPerKind = 30;
@@ -53,7 +53,7 @@ const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && type
  * The entries that fit the typed text: what has all its words in its name, what has it as its id, and the playbooks that
  * an agent finds by it.
  */
-export function entriesFor(typed: string, { tools, playbooks, refusing }: Named): Entry[] {
+export function entriesFor(typed: string, { tools, playbooks, openCircuits }: Named): Entry[] {
   const text = typed.trim();
   const words = text.toLowerCase().split(/\s+/);
   const fits = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
@@ -76,7 +76,7 @@ export function entriesFor(typed: string, { tools, playbooks, refusing }: Named)
       ...{ name, kind: 'Playbook', to: `/playbooks/${encodeURIComponent(playbook_id)}` },
     }));
   const acts = tools.flatMap(({ name: tool, kind }) => {
-    const isClosed = refusing?.includes(tool) === false;
+    const isClosed = openCircuits?.includes(tool) === false;
     const own = toolActIds
       .filter((id) => (toolActs[id].tab === 'circuit' ? kind !== 'server' : isRegistered.has(kind)))
       .filter((id) => id !== 'close-circuit' || !isClosed)

@@ -27,8 +27,8 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
   const { data: health } = useQuery(healthQuery);
-  const refusing = health?.circuits.filter(({ state }) => state !== 'closed').map(({ tool }) => tool);
-  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks, refusing });
+  const openCircuits = health?.circuits.filter(({ state }) => state !== 'closed').map(({ tool }) => tool);
+  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks, openCircuits });
   const failed = useFailed();
   const open = ({ to }: Entry): void => {
     onClose();

@@ -4,21 +4,21 @@ import { isObject } from './exact-json.js';
 import { csrfToken } from './csrf-token.js';
 import { serverUrl } from './server-url.js';
 
-/** The one place where the console knows the server: everything else takes the generated client from here. */
+/** The generated client. All other files import it from here. */
 export * from '../../../client/index.js';
 export { client };
 
 client.setConfig({ baseUrl: serverUrl });
 client.interceptors.request.use((request) => {
-  const half = csrfToken.read();
-  if (half !== null && request.method !== 'GET') request.headers.set('x-toolkeeper-session', half);
+  const token = csrfToken.read();
+  if (token !== null && request.method !== 'GET') request.headers.set('x-toolkeeper-session', token);
   return request;
 });
 
-// A half that no longer fits its cookie is of no use: the next act asks for a key. The page's own reports are no acts.
+// A token that no longer matches its cookie is dropped, so that the next action asks for a key. Reports are no actions.
 client.interceptors.response.use((response, { method }) => {
-  const isAct = method !== 'GET' && !/\/api\/v1\/(session$|ui\/)/.test(new URL(response.url).pathname);
-  if (response.status === 401 && isAct) csrfToken.forget();
+  const isAction = method !== 'GET' && !/\/api\/v1\/(session$|ui\/)/.test(new URL(response.url).pathname);
+  if (response.status === 401 && isAction) csrfToken.forget();
   return response;
 });
 
@@ -32,7 +32,7 @@ client.interceptors.response.use(async (response) => {
   return response;
 });
 
-/** A request that failed, in the server's own words where it gave some. */
+/** A failed request, with the server's message if there is one. */
 export class ApiError extends Error {
   readonly title: string;
   /** One of the codes of docs/agents/errors.md, or `unreachable`. */
@@ -40,7 +40,7 @@ export class ApiError extends Error {
   readonly status: number;
   readonly requestId: string | undefined;
   readonly fields: readonly FieldProblemView[];
-  /** Seconds after which the server would like to be asked again. */
+  /** Seconds after which the request may be repeated. */
   readonly retryAfter: number | undefined;
 
   constructor(problem: Partial<ProblemView>, response?: Response) {
@@ -54,7 +54,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The server's objections to the members that begin with one of these names. */
+/** The server's errors about the members with one of these names, and below them. */
 export const wrongOf = (problems: readonly FieldProblemView[], ...names: string[]): string | undefined =>
   problems
     .filter(({ pointer }) => names.includes(pointer.split('/')[1] ?? ''))
@@ -83,7 +83,7 @@ export async function ask<T>(answer: Promise<Answered<T>>): Promise<T> {
   throw failureOf(error, response);
 }
 
-/** @returns null in place of what is not there */
+/** @returns null if the server answers 404 */
 export async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;

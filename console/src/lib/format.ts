@@ -6,10 +6,7 @@ const units = [
 ] as const;
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' });
-const exact = new Intl.DateTimeFormat('en-GB', {
-  dateStyle: 'medium',
-  timeStyle: 'long',
-});
+const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
 const numbers = new Intl.NumberFormat('en');
 
 /** "3m ago", "in 20s". */
@@ -50,12 +47,13 @@ export function duration(ms: number): string {
   if (ms < 999.5) return `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
   if (ms < 60_000) return `${Number((ms / 1_000).toFixed(ms < 10_000 ? 2 : 1))} s`;
   const seconds = Math.round(ms / 1_000);
-  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
+  const minutes = Math.floor(seconds / 60);
+  const rest = seconds % 60;
   if (minutes < 60) return rest === 0 ? `${minutes} min` : `${minutes} min ${rest} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** "< 1 min", "31 min", "2 h 31 min", "3 days": a time that goes on. */
+/** "< 1 min", "31 min", "2 h 31 min", "3 days": a duration that still grows. */
 export function lasting(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return '< 1 min';
@@ -73,7 +71,7 @@ export function bytes(size: number): string {
 
 const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
 
-/** One of them, or several: "1 call", "2 calls". */
+/** A number with its noun: "1 call", "2 calls". */
 export const counted = (amount: number, noun: string): string =>
   `${number(amount)} ${noun}${amount === 1 ? '' : 's'}`;
 

@@ -15,38 +15,38 @@ const Stream = createContext<ServerStream | undefined>(undefined);
 /** Time after which a hidden tab closes its connection. */
 const hiddenMs = 5 * 60_000;
 
-/** Many events may come at once: what they are about is fetched again so long after the first. */
+/** Delay after the first event of a burst before queries are fetched again. */
 const burstMs = 500;
 
 /**
- * Holds the one stream of the tab, and follows the server's events by it: they make what they are about be asked for
- * again. After a reconnect everything is fetched again.
+ * Holds the one stream of the tab. The server's events invalidate the queries of their subjects; a reconnect invalidates all
+ * queries.
  */
 export function Live({ children }: { readonly children: ReactNode }): ReactNode {
   const [status, setStatus] = useState<Connection>('connecting');
   const [stream, setStream] = useState<ServerStream>();
   const client = useQueryClient();
-  // Another caller may follow other things, and is answered by a stream of their own.
+  // Another caller may follow other topics, so each session has its own stream.
   const session = useSession();
   useEffect(() => {
     let wasAway = false;
-    const news = gathered(
-      () => client.invalidateQueries({ predicate: ({ queryKey: [about] }) => ofEvents.has(about) }),
+    const onNews = gathered(
+      () => client.invalidateQueries({ predicate: ({ queryKey: [subject] }) => eventSubjects.has(subject) }),
       burstMs,
     );
-    const everything = (): void =>
-      void client.invalidateQueries({ predicate: ({ queryKey: [about] }) => about !== 'session' });
+    const refetchAll = (): void =>
+      void client.invalidateQueries({ predicate: ({ queryKey: [subject] }) => subject !== 'session' });
     const made = new ServerStream({
       open,
       isRefusal: (error) => error instanceof ApiError && error.status >= 400 && error.status < 429,
-      tell: (now) => {
+      onStatus: (now) => {
         setStatus(now);
-        if (now === 'live' && wasAway) everything();
+        if (now === 'live' && wasAway) refetchAll();
         wasAway = now !== 'live';
       },
     });
     setStream(made);
-    made.follow('events', ({ event }) => (event === 'reset' || event === 'missed' ? everything() : news()));
+    made.follow('events', ({ event }) => (event === 'reset' || event === 'missed' ? refetchAll() : onNews()));
     const stopWatching = pauseWhileHidden(made);
     return () => {
       stopWatching();
@@ -61,7 +61,7 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
 }
 
 /** Prefixes of the query keys that an event invalidates. */
-const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
+const eventSubjects: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 
 /** Subscribes to a topic of the tab's stream, such as `logs:disk_usage`, while the screen is there; undefined: to none. */
 export function useTopic(topic: string | undefined, listener: TopicListener): void {

@@ -1,7 +1,7 @@
 import {
   missingWords,
   sharedWords,
-  saidStanding,
+  standingText,
   standingOf,
   standingOfText,
   textOfStanding,
@@ -23,7 +23,7 @@ const candidates = [
 
 it('says where a playbook stands, and reads it again from an address', () => {
   const standings = ['a', 'b', 'c'].map((id) => standingOf(candidates, id));
-  expect(standings.map((each) => each && saidStanding(each))).toEqual([
+  expect(standings.map((each) => each && standingText(each))).toEqual([
     'Shown at rank 1, confidence 0.9',
     'Left out by the threshold at rank 2, confidence 0.4',
     'Left out by a label',

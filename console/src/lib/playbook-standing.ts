@@ -1,4 +1,4 @@
-/** Filters that keep a playbook out of an answer, in the order in which they are tried. */
+/** Filters that leave a playbook out of an answer, in the order of their evaluation. */
 const removals = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
 export type Removal = (typeof removals)[number];
 
@@ -11,7 +11,7 @@ interface Candidate {
 
 /** A playbook's place in the answer to a search. */
 export interface Standing extends Omit<Candidate, 'playbook_id'> {
-  /** Among all that were ranked, from 1; null: it was not ranked. */
+  /** Rank among all candidates, from 1; null if it was not ranked. */
   readonly rank: number | null;
 }
 
@@ -24,15 +24,15 @@ export function standingOf(candidates: readonly Candidate[], id: string): Standi
   return { rank: confidence === null ? null : index + 1, confidence, removed_by };
 }
 
-/** For an address: `7,0.41,threshold`, with nothing for what it has not. */
+/** A standing for an address, such as `7,0.41,threshold`; absent parts are empty. */
 export const textOfStanding = ({ rank, confidence, removed_by }: Standing): string =>
   [rank, confidence, removed_by].map((part) => part ?? '').join(',');
 
-const written = /^(\d*),(1|0|0\.\d+|),(status|label|no_match|threshold|limit|)$/;
+const standingFormat = /^(\d*),(1|0|0\.\d+|),(status|label|no_match|threshold|limit|)$/;
 
 /** @returns undefined for an invalid text */
 export function standingOfText(text: string): Standing | undefined {
-  const [, rank, confidence, by] = written.exec(text) ?? [];
+  const [, rank, confidence, by] = standingFormat.exec(text) ?? [];
   if (rank === undefined) return undefined;
   return {
     rank: rank === '' ? null : Number(rank),
@@ -42,7 +42,7 @@ export function standingOfText(text: string): Standing | undefined {
 }
 
 /** "Shown at rank 3, confidence 0.72", "Left out by a label". */
-export function saidStanding({ rank, confidence, removed_by }: Standing): string {
+export function standingText({ rank, confidence, removed_by }: Standing): string {
   const ranked = rank === null ? '' : ` at rank ${rank}, confidence ${confidence}`;
   return (removed_by === null ? 'Shown' : `Left out by ${removalNames[removed_by]}`) + ranked;
 }
@@ -55,7 +55,7 @@ export const removalNames = {
   limit: 'better ones',
 } as const;
 
-const leastLetters = 3;
+const minLetters = 3;
 
 interface Compared {
   readonly removed_by: Removal | null;
@@ -63,16 +63,16 @@ interface Compared {
 }
 
 /**
- * The words of a query that keep a playbook out, because it does not have them. The terms it shares come stemmed, so a word
- * that begins as one of them is taken for shared.
+ * The words of a query that a left-out playbook lacks. Shared terms are stems, so a word that begins like one of them counts
+ * as shared.
  */
 export function missingWords(query: string, { removed_by, matched_terms }: Compared): string[] {
   if (removed_by !== 'threshold' && removed_by !== 'no_match') return [];
-  const words = wordsOf(query).filter((word) => word.length > leastLetters || /[\dA-Z]/.test(word));
+  const words = wordsOf(query).filter((word) => word.length > minLetters || /[\dA-Z]/.test(word));
   return [...new Set(words)].filter((word) => !matched_terms.some((term) => isOfTerm(word, term)));
 }
 
-/** The words of a query that a playbook has, in place of the stems by which they were compared. */
+/** The words of a query that a playbook has, instead of their stems. */
 export const sharedWords = (query: string, terms: readonly string[]): string[] => [
   ...new Set(
     terms.map(
@@ -87,4 +87,4 @@ export const sharedWords = (query: string, terms: readonly string[]): string[] =
 const wordsOf = (query: string): string[] => query.split(/[^\p{L}\p{N}_.-]+/u);
 
 const isOfTerm = (word: string, term: string): boolean =>
-  word.toLowerCase().startsWith(term.slice(0, Math.max(leastLetters, term.length - 1)));
+  word.toLowerCase().startsWith(term.slice(0, Math.max(minLetters, term.length - 1)));

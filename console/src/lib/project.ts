@@ -7,12 +7,12 @@ import { text } from './search-params.js';
 import { useSession } from './session.js';
 
 /*
- * The project that is looked at stands behind the `?` of every address; none there means all of them. Requests and the
- * cache of their answers take it from here, so that a screen names a project only in its links.
+ * The selected project is a search parameter of every address; without it, all projects are shown. Requests and the cache of
+ * their answers read it here, so that a screen names a project only in its links.
  */
 
 /** Prefixes of the query keys whose answers differ by project. */
-const ofProject: ReadonlySet<unknown> = new Set([
+const subjectsByProject: ReadonlySet<unknown> = new Set([
   ...['executions', 'investigations', 'health', 'traces', 'trace', 'experiments', 'audit', 'happenings'],
 ]);
 
@@ -28,7 +28,7 @@ export function followProject(router: AnyRouter, client: QueryClient): void {
     queries: {
       ...client.getDefaultOptions().queries,
       queryKeyHashFn: (key: QueryKey) =>
-        hashKey(ofProject.has(key[0]) ? [...key, projectIn(router) ?? null] : key),
+        hashKey(subjectsByProject.has(key[0]) ? [...key, projectIn(router) ?? null] : key),
     },
   });
   api.interceptors.request.use((request) => {
@@ -58,9 +58,9 @@ interface Projects {
   readonly inProject: string;
   /** Projects that the caller may see. */
   readonly projects: readonly string[];
-  /** Projects in which an id is looked for; undefined: the caller's only project. */
+  /** Projects in which an id is searched; undefined: the caller's only project. */
   readonly sought: readonly (string | undefined)[];
-  /** Whether rows of several projects may stand beside each other. */
+  /** Whether a list may have rows of several projects. */
   readonly isMixed: boolean;
   /** Whether the caller may look at all projects at once. */
   readonly hasAll: boolean;
@@ -77,7 +77,7 @@ export function useProjects(): Projects {
   return { inProject, project, projects, sought, isMixed, hasAll: own === null };
 }
 
-/** Adds the project of the one thing that is shown to an address that names none, so that acts and links go to it. */
+/** Adds the project of a single thing's page to an address without one, so that actions and links use it. */
 export function useOwnProject(own: string | null | undefined): void {
   const project = useProject();
   const navigate = useNavigate();
@@ -94,7 +94,7 @@ const thingsOfProjects = /^(\/(?:executions|investigations|traces|experiments))\
 export const useListOfThing = (): string | undefined =>
   useRouterState({ select: ({ location }) => thingsOfProjects.exec(location.pathname)?.[1] });
 
-/** The project to go back to: a single thing's own project is that of its page alone. */
+/** The project of the lists to which a single thing's page leads back. */
 export function useConsoleProject(): string | undefined {
   const { project, hasAll } = useProjects();
   const isThing = useListOfThing() !== undefined;
@@ -108,7 +108,7 @@ export function useConsoleProject(): string | undefined {
 export type Sought = Projects['sought'];
 export type OfProject = Pick<Projects, 'project'>;
 
-/** The answer for each project, its rows with the project. */
+/** The answers for each project. Their rows get the project. */
 export const inEach = <A extends { readonly data: readonly object[] }>(
   projects: Sought,
   list: (project: string | undefined) => Promise<A>,

@@ -37,15 +37,15 @@ import {
 import { figuresRange, sinceMoment, type TimeRange } from './time-range.js';
 
 /*
- * Questions that several screens ask. The first part of a key says what it is about: by it, acts and the server's events
- * have what they change fetched again.
+ * Queries that several screens use. The first part of a key is its subject, by which actions and the server's events
+ * invalidate queries.
  */
 
 const all = 1_000;
 /** Named, so that the tools of a page are listed before this one has connected. */
 const kinds = ['builtin', 'custom', 'mcp', 'ui'] as const;
 
-/** Without a format the server answers with its own view of a tool. */
+/** Whether a tool has the server's own format, which is that of answers without `format`. */
 const isTool = (value: object): value is ToolView => 'kind' in value && 'inputSchema' in value;
 
 export const toolsQuery = queryOptions({
@@ -66,7 +66,7 @@ export const toolQuery = (name: string) =>
     },
   });
 
-/** Virtual MCP servers, for those who may make them. */
+/** Virtual MCP servers. Only callers who may create them can list them. */
 export const mcpServersQuery = ({ scopes }: { readonly scopes: readonly string[] }) =>
   queryOptions({
     queryKey: ['mcp-servers'],
@@ -85,14 +85,14 @@ export const customToolQuery = (name: string) =>
     queryFn: ({ signal }) => ask(getCustomTool({ path: { name }, signal })),
   });
 
-/** The files that a tool brought. @param revision absent: those that it runs now */
+/** The files of a tool's bundle. @param revision absent: the current one */
 export const bundleFilesQuery = (tool: string, revision?: number) =>
   queryOptions({
     queryKey: ['tools', 'files', tool, revision],
     queryFn: ({ signal }) => ask(getToolBundleFiles({ path: { name: tool }, query: { revision }, signal })),
   });
 
-/** The tools of an MCP server, with what is not callable of them. */
+/** All tools of an MCP server, also those that cannot be called. */
 export const serverToolsQuery = (server: string) =>
   queryOptions({
     queryKey: ['tools', 'of server', server],
@@ -103,7 +103,7 @@ export const serverToolsQuery = (server: string) =>
 export const templatesQuery = queryOptions({
   queryKey: ['templates'],
   queryFn: async ({ signal }) => (await ask(listTemplates({ signal }))).data,
-  // They come with the server's version.
+  // Templates change only with the server's version.
   staleTime: Infinity,
 });
 
@@ -112,11 +112,11 @@ export const healthQuery = queryOptions({
   queryKey: ['health', 'all'],
   queryFn: ({ signal }) => ask(getHealthOfAllTools({ signal })),
   refetchInterval: 15_000,
-  // The next screen shows the same figures, not those of a moment later.
+  // The next screen shows the same figures.
   staleTime: 10_000,
 });
 
-/** @returns the report of one tool; null for one that the server does not know */
+/** @returns the report of one tool; null if the server does not know it */
 export const reportQuery = (tool: string) => ({
   ...healthQuery,
   select: ({ toolReports }: SystemHealthView) =>
@@ -130,12 +130,12 @@ export const gradeChangesQuery = (tool: string) =>
       (await ask(listGradeChanges({ path: { tool }, query: { limit: all }, signal }))).data,
   });
 
-const momentsIn = ({ since, until }: TimeRange) => ({ since: sinceMoment(since), until });
+const asMoments = ({ since, until }: TimeRange) => ({ since: sinceMoment(since), until });
 
 export const errorPatternsQuery = (tool: string, range = figuresRange({})) =>
   queryOptions({
     queryKey: ['health', 'patterns', tool, range],
-    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: momentsIn(range), signal })),
+    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: asMoments(range), signal })),
   });
 
 export const circuitQuery = (tool: string) =>
@@ -150,7 +150,7 @@ const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_
 export const statsQuery = (tool: string, range: TimeRange) =>
   queryOptions({
     queryKey: ['health', 'stats', tool, range],
-    queryFn: ({ signal }) => ask(getToolStats({ path: { tool }, query: momentsIn(range), signal })),
+    queryFn: ({ signal }) => ask(getToolStats({ path: { tool }, query: asMoments(range), signal })),
   });
 
 export const callersQuery = (
@@ -160,21 +160,21 @@ export const callersQuery = (
 ) =>
   queryOptions({
     queryKey: ['health', 'callers', tool, range, by],
-    queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, ...momentsIn(range) }, signal })),
+    queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, ...asMoments(range) }, signal })),
   });
 
 export const seriesQuery = (tool: string | undefined, range: TimeRange) =>
   queryOptions({
     queryKey: ['health', 'series', tool, range],
-    queryFn: ({ signal }) => ask(getSeries({ query: { tool, ...momentsIn(range) }, signal })),
+    queryFn: ({ signal }) => ask(getSeries({ query: { tool, ...asMoments(range) }, signal })),
     refetchInterval: 30_000,
-    // Another range is drawn over the one before, not into an empty place.
+    // The old range is drawn until the new one is loaded.
     placeholderData: keepPreviousData,
   });
 
 const nowHours = 5 / 60;
 
-/** All tools together: the last five minutes, and the hour before them. */
+/** Calls of all tools in the last five minutes, and in the hour before. */
 export const trafficNowQuery = queryOptions({
   queryKey: ['health', 'now'],
   queryFn: async ({ signal }) => {
@@ -193,7 +193,7 @@ export const executionQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', 'one', id],
     queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
-    // The record of an execution changes no more, except for its mark.
+    // The record of an execution does not change, except for its mark.
     staleTime: 60_000,
   });
 
@@ -232,7 +232,7 @@ export const revisionsQuery = (tool: string) =>
       (await ask(listCustomToolRevisions({ path: { name: tool }, query: { limit: 200 }, signal }))).data,
   });
 
-/** The captured payload of an execution; null if none was captured, or its time is over. For the scope `tools:admin`. */
+/** The captured payload of an execution; null if none was captured or it has expired. Needs the scope `tools:admin`. */
 export const payloadQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', 'payload', id],
@@ -250,7 +250,7 @@ export interface InvestigationProject {
   readonly project?: string;
 }
 
-/** @returns null for an investigation that the server does not remember: its budget is whole */
+/** @returns null for an investigation that the server does not know, which has its whole budget left */
 export const investigationQuery = (id: string, of: InvestigationProject) =>
   queryOptions({
     queryKey: ['investigations', 'one', id, of],
@@ -278,7 +278,7 @@ export const shownPlaybooksQuery = (investigationId: string) =>
     refetchInterval: 10_000,
   });
 
-/** The calls of an investigation, in the order in which they began; of very many the newest. */
+/** The newest calls of an investigation, in the order in which they began. */
 export const callsOfQuery = (investigationId: string, limit: number) =>
   queryOptions({
     queryKey: ['executions', 'of investigation', investigationId, limit],
@@ -289,7 +289,7 @@ export const callsOfQuery = (investigationId: string, limit: number) =>
     refetchInterval: 5_000,
   });
 
-/** The columns of a trace. They are large: the screen reads them into its own form, and they go. */
+/** The columns of a trace. They are large, so they are dropped after the screen has converted them. */
 export const skeletonQuery = (id: string) =>
   queryOptions({
     queryKey: ['trace', 'skeleton', id],

@@ -26,6 +26,22 @@ it('names each field that is wrong, once', () => {
   expect(messages(person, { name: 'Ada', next: undefined })).toEqual([]);
 });
 
+it.each(['my field', 'größe', 'a.b', 'a/b~c', '100%', 'a#b?', 'list[0]'])('finds the field %j', (name) => {
+  const inner: RJSFSchema = { type: 'object', properties: { [name]: { type: 'integer' } }, required: [name] };
+  const schema: RJSFSchema = { type: 'object', properties: { [name]: inner } };
+  const errorsOf = (data: unknown) => {
+    const { errorSchema } = schemaValidator.validateFormData({ [name]: data }, schema);
+    return (errorSchema as Record<string, Record<string, unknown>>)[name]?.[name];
+  };
+  expect(errorsOf({ [name]: 'x' })).toEqual({
+    __errors: [expect.stringMatching(/^type "string" is invalid/)],
+  });
+  expect(errorsOf({})).toEqual({ __errors: ['is required'] });
+  expect(errorsOf({ [name]: '9007199254740993' })).toEqual({
+    __errors: [expect.stringMatching(/^is larger than/)],
+  });
+});
+
 // prevents a number from being sent with other digits than those that were typed
 it('refuses whole numbers that JavaScript rounds, wherever they are', () => {
   const wrong = 'is larger than 9007199254740991: send it as text';

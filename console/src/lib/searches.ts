@@ -10,16 +10,16 @@ import {
   share,
   text,
 } from './search-params.js';
-import { backs } from './time-range.js';
+import { relativeStarts } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
 /*
- * The state that each screen keeps behind the `?` of its address. Defaults are left out.
+ * Search parameters of each screen's address. Defaults are left out.
  */
 
-const back = oneOf(...backs);
-/** The start of a range: a moment, or a time back from now. */
-const start: Reader<string> = (raw) => back(raw) ?? moment(raw);
+const relativeStart = oneOf(...relativeStarts);
+/** The start of a range: a moment, or a start relative to now. */
+const start: Reader<string> = (raw) => relativeStart(raw) ?? moment(raw);
 
 export const toolsSearch = searchParams({
   q: text,
@@ -31,7 +31,7 @@ export const toolsSearch = searchParams({
   sort: text,
 });
 
-/** The project of every screen; a screen lists it where it is one of its filters. */
+/** The project of every screen. Screens that filter by it list it. */
 const ofProject = { project: text } as const;
 export const shellSearch = searchParams(ofProject);
 
@@ -49,7 +49,7 @@ export const executionsSearch = searchParams({
   until: moment,
   slowMs: count,
   finding: flag,
-  /** The execution that is looked at beside the list. */
+  /** The execution that is open beside the list. */
   exec: text,
 });
 
@@ -58,7 +58,7 @@ export const eventTypes = [
   ...['circuit.opened', 'circuit.half_opened', 'circuit.closed'],
 ] as const;
 
-/** Until a moment: what came later waits, and the list stands still. */
+/** With `until`, the list does not change while new events arrive. */
 export const eventsSearch = searchParams({
   ...ofProject,
   tool: text,
@@ -70,14 +70,14 @@ export const eventsSearch = searchParams({
 export const keysSearch = searchParams({
   q: text,
   status: oneOf('active', 'expired', 'revoked'),
-  /** The key that is looked at beside the list. */
+  /** The key that is open beside the list. */
   key: text,
-  /** One is being made. */
+  /** The dialog for a new key is open. */
   make: flag,
 });
 
 export const auditSearch = searchParams({
-  /** The entry that is looked at beside the list. */
+  /** The entry that is open beside the list. */
   entry: text,
   who: text,
   what: text,
@@ -92,20 +92,20 @@ export const investigationsSearch = searchParams({
   until: moment,
 });
 
-/** The flag `keyless`: an investigation of callers without a key belongs to no project. */
+/** `keyless`: an investigation of callers without a key, which belongs to no project. */
 export const investigationSearch = searchParams({ ...ofProject, keyless: flag });
 
 const hoursBack: Readonly<Record<string, string>> = { '1': '1h', '24': '24h', '168': '7d' };
 const range = searchParams({ since: start, until: moment });
 
-/** The time range of figures and charts; `period` of older links, in hours, is understood, too. */
+/** The time range of figures and charts. Older links have `period`, in hours. */
 export const rangeSearch = ({ period, ...raw }: Search): ReturnType<typeof range> =>
   range({ since: hoursBack[String(period)], ...raw });
 
 /** The act that a dialog of the tool asks for. */
 export const toolSearch = searchParams({ act: oneOf(...toolActIds) });
 
-/** The tool of an MCP server whose definition is looked at. */
+/** The tool of an MCP server whose definition is open. */
 export const serverToolsSearch = searchParams({ tool: text });
 
 export const revisionsSearch = searchParams({ revision: count, against: count });
@@ -114,34 +114,34 @@ export const logsSearch = searchParams({ q: text, level: oneOf('info', 'warn', '
 
 export const registerSearch = searchParams({
   from: oneOf('template', 'path', 'json', 'mcp'),
-  /** The template, and its file that is looked at. */
+  /** The template and its open file. */
   template: text,
   file: text,
 });
 
 export const editSearch = searchParams({
-  /** The form that is used: absent: that of settings, or of files where the tool brought them. */
+  /** The form; absent: `files` for a tool with a bundle, otherwise `settings`. */
   as: oneOf('files', 'settings', 'json'),
   file: text,
 });
 
 export const replaySearch = searchParams({ revision: count });
 
-/** A search for playbooks: words, the labels of the situation, and the least confidence that is worth showing. */
+/** A search for playbooks: words, the labels of the situation, and the min confidence to show. */
 const situation = { q: text, labels: text, threshold: share } as const;
 
 export const playbooksSearch = searchParams({
   ...situation,
-  /** The one reason to which the list of those kept out is narrowed. */
+  /** Filters the playbooks that are left out by the reason. */
   by: oneOf('status', 'label', 'threshold', 'limit'),
-  /** The playbook that is looked at beside the answer. */
+  /** The playbook that is open beside the answer. */
   playbook: text,
   /** Its standing before it was changed. */
   was: text,
 });
 
 export const experimentSearch = searchParams({
-  /** The model call that a new experiment starts from; the trace is needed if the span occurs in several. */
+  /** The model call that a new experiment starts from. The trace is needed if several traces have the span. */
   span: text,
   trace: text,
   /** The run whose answer is compared; absent: the original call. */
@@ -151,7 +151,7 @@ export const experimentSearch = searchParams({
 
 export const playbookEditSearch = searchParams(situation);
 
-/** The version that is looked at; absent: the latest. */
+/** The version that is open; absent: the latest. */
 export const playbookSearch = searchParams({ v: text });
 
 export const playbookVersionsSearch = searchParams({ from: text, to: text });
@@ -159,7 +159,7 @@ export const playbookVersionsSearch = searchParams({ from: text, to: text });
 export const tracesSearch = searchParams({
   ...ofProject,
   group: oneOf('thread', 'time'),
-  /** Absent: runs of agents, or all where a thread or a trace is named. */
+  /** Absent: `agent`, or `all` if a thread or a trace is given. */
   kind: oneOf('agent', 'calls', 'assistant', 'all'),
   q: text,
   model: text,

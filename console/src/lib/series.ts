@@ -1,4 +1,4 @@
-/** A series as the server answers it, as far as charts draw it. */
+/** The part of the server's series that charts draw. */
 interface Series {
   readonly bucketMs: number;
   /** Oldest first, without gaps. */
@@ -11,18 +11,18 @@ interface Series {
   }[];
 }
 
-/** One stretch of a chart. */
+/** One bucket of a chart. */
 export interface ChartPoint {
   readonly startedAt: number;
   readonly endedAt: number;
-  /** null: nothing happened that could have one. */
+  /** null: no execution in the bucket has one. */
   readonly value: number | null;
-  /** The part of the value that is bad. */
+  /** The part of the value that counts failures. */
   readonly bad?: number;
 }
 
 const rates = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
-/** "0.5", "12": a number a minute. */
+/** "0.5", "12": a rate per minute. */
 export const rate = (value: number): string => rates.format(value);
 
 const minuteMs = 60_000;
@@ -35,7 +35,7 @@ const pointsOf = ({ data, bucketMs }: Series, valueOf: (bucket: Bucket) => numbe
     return { startedAt, endedAt: startedAt + bucketMs, value: valueOf(bucket) };
   });
 
-/** Without the empty time before the first call: a young server's axis starts at its first datum. */
+/** Drops the empty buckets before the first call, so that the axis of a young server starts there. */
 export const sinceFirstCall = <B extends { readonly calls: number }>(data: readonly B[]): readonly B[] =>
   data.slice(
     Math.max(
@@ -44,7 +44,7 @@ export const sinceFirstCall = <B extends { readonly calls: number }>(data: reado
     ),
   );
 
-/** Executions a minute; the stretch that is not over counts as long as it lasts. */
+/** Executions per minute. The current bucket counts only the time that has passed. */
 export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =>
   data.map(({ at, calls, errors, timeouts }) => {
     const startedAt = Date.parse(at);
@@ -53,10 +53,10 @@ export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =
     return { startedAt, endedAt, value: calls / minutes, bad: (errors + timeouts) / minutes };
   });
 
-/** The time within which 95 % of the executions ended, in ms. */
+/** 95th percentile of the durations, in ms. */
 export const p95Of = (series: Series): ChartPoint[] => pointsOf(series, ({ p95TimeMs }) => p95TimeMs);
 
-/** Failed executions among all, 0 to 1. */
+/** Share of failed executions, 0 to 1. */
 export const failingOf = (series: Series): ChartPoint[] =>
   pointsOf(series, ({ calls, errors, timeouts }) => (calls === 0 ? null : (errors + timeouts) / calls));
 
@@ -87,7 +87,7 @@ export function ticksOf(start: number, end: number): { at: number; text: string 
   }));
 }
 
-/** Neighbours that have a value, as runs: where nothing happened, a line has a gap. */
+/** Runs of neighbours that have a value. A line has gaps between them. */
 export function runsOf(points: readonly ChartPoint[]): { index: number; value: number }[][] {
   const runs: { index: number; value: number }[][] = [];
   let run: { index: number; value: number }[] | undefined;

@@ -14,7 +14,7 @@ function serverOf(refused: readonly string[] = []) {
       return Promise.resolve(endless(request.signal));
     },
     isRefusal: () => true,
-    tell: (status) => said.push(status),
+    onStatus: (status) => said.push(status),
   });
   async function* endless(signal: AbortSignal): AsyncGenerator<StreamEvent> {
     while (!signal.aborted)

@@ -1,8 +1,8 @@
 import type { StreamEvent } from './event-stream.js';
 
 /**
- * `live`: what happens is shown as it happens; `lost`: the server does not answer; `paused`: nobody looks;
- * `off`: the caller may not follow what happens.
+ * `live`: events arrive as they happen; `lost`: the server does not answer; `paused`: the tab is hidden; `off`: the caller
+ * may follow no topic.
  */
 export type Connection = 'connecting' | 'live' | 'lost' | 'paused' | 'off';
 
@@ -11,7 +11,7 @@ export type TopicListener = (event: StreamEvent) => void;
 
 export interface StreamRequest {
   readonly topics: readonly string[];
-  /** The place from which each topic goes on. */
+  /** The last event that was received of each topic. */
   readonly lastEventId: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -19,31 +19,31 @@ export interface StreamRequest {
 interface StreamSettings {
   /** Opens the stream. @throws errors that `isRefusal` classifies */
   readonly open: (request: StreamRequest) => Promise<AsyncIterable<StreamEvent>>;
-  /** Whether the server will answer the same question in the same way: it is not asked again. */
+  /** Whether the server refused the request, so that it is not repeated. */
   readonly isRefusal: (error: unknown) => boolean;
-  readonly tell: (status: Connection) => void;
+  readonly onStatus: (status: Connection) => void;
 }
 
 const retryMs = { first: 500, longest: 10_000 };
 
 /**
- * The one stream of a tab. Topics come and go with the screens; each change reopens it, from the place where every
- * topic was, and so does a connection that was lost.
+ * The one stream of a tab. Screens add and remove topics. After each change, and after a lost connection, the stream is opened
+ * again from the last event of each topic.
  */
 export class ServerStream {
   private readonly topics = new Map<string, Set<TopicListener>>();
   /** Id of the last event of each topic. */
-  private readonly places = new Map<string, string>();
+  private readonly lastIds = new Map<string, string>();
   private current: AbortController | undefined;
   private isPaused = false;
-  private isChanging = false;
+  private isScheduled = false;
 
   constructor(private readonly settings: StreamSettings) {}
 
-  /** @returns what ends it */
+  /** Subscribes to a topic. @returns a function that ends the subscription */
   follow(topic: string, listener: TopicListener): () => void {
     const listeners = this.topics.get(topic) ?? new Set();
-    if (!this.topics.has(topic)) this.topicsChange();
+    if (!this.topics.has(topic)) this.scheduleReopen();
     this.topics.set(topic, listeners.add(listener));
     return () => {
       listeners.delete(listener);
@@ -54,28 +54,28 @@ export class ServerStream {
   pause(): void {
     this.isPaused = true;
     this.current?.abort();
-    this.settings.tell('paused');
+    this.settings.onStatus('paused');
   }
 
   resume(): void {
     if (!this.isPaused) return;
     this.isPaused = false;
-    this.topicsChange();
+    this.scheduleReopen();
   }
 
   private leave(topic: string): void {
     this.topics.delete(topic);
-    // A follower that comes later begins with what it is sent, not where this one stopped.
-    this.places.delete(topic);
-    this.topicsChange();
+    // A later subscription starts anew, not after the last event of this one.
+    this.lastIds.delete(topic);
+    this.scheduleReopen();
   }
 
-  /** A topic that a screen leaves and one that the next follows are one change. */
-  private topicsChange(): void {
-    if (this.isChanging) return;
-    this.isChanging = true;
+  /** Reopens the stream once for all changes of a task, such as those of leaving a screen for another. */
+  private scheduleReopen(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
     queueMicrotask(() => {
-      this.isChanging = false;
+      this.isScheduled = false;
       this.current?.abort();
       if (this.isPaused) return;
       this.current = new AbortController();
@@ -86,12 +86,12 @@ export class ServerStream {
   private async run(signal: AbortSignal): Promise<void> {
     for (let failures = 0; this.topics.size > 0; failures += 1) {
       try {
-        const lastEventId = [...this.places].map(([topic, id]) => `${topic}=${id}`).join(',') || undefined;
+        const lastEventId = [...this.lastIds].map(([topic, id]) => `${topic}=${id}`).join(',') || undefined;
         const events = await this.settings.open({ topics: [...this.topics.keys()], lastEventId, signal });
         if (signal.aborted) return;
-        this.settings.tell('live');
+        this.settings.onStatus('live');
         failures = 0;
-        for await (const event of events) this.hand(event);
+        for await (const event of events) this.dispatch(event);
       } catch (error) {
         if (!signal.aborted && this.settings.isRefusal(error)) {
           this.refuseNewest(error);
@@ -99,36 +99,37 @@ export class ServerStream {
         }
       }
       if (signal.aborted) return;
-      this.settings.tell('lost');
+      this.settings.onStatus('lost');
       await pauseOf(Math.min(retryMs.longest, retryMs.first * 2 ** failures), signal);
       if (signal.aborted) return;
     }
-    this.settings.tell('off');
+    this.settings.onStatus('off');
   }
 
-  private hand(event: StreamEvent): void {
-    const topic = this.placesIn(event.id) ?? topicIn(event);
+  private dispatch(event: StreamEvent): void {
+    const topic = this.takeIds(event.id) ?? topicIn(event);
     if (event.data !== '') this.topics.get(topic ?? '')?.forEach((listener) => listener(event));
     if (event.event === 'closed' && topic !== undefined) {
       this.topics.delete(topic);
-      this.places.delete(topic);
+      this.lastIds.delete(topic);
     }
   }
 
-  /** An id contains the positions of all topics. @returns the topic whose position changed, which is the event's own */
-  private placesIn(id: string | undefined): string | undefined {
+  /** Notes the positions of all topics in an id. @returns the topic whose position changed, which is the event's own */
+  private takeIds(id: string | undefined): string | undefined {
     let moved: string | undefined;
     for (const pair of id?.split(',') ?? []) {
       const at = pair.lastIndexOf('=');
-      const [topic, place] = [pair.slice(0, at), pair.slice(at + 1)];
-      if (!this.topics.has(topic) || this.places.get(topic) === place) continue;
-      this.places.set(topic, place);
+      const topic = pair.slice(0, at);
+      const position = pair.slice(at + 1);
+      if (!this.topics.has(topic) || this.lastIds.get(topic) === position) continue;
+      this.lastIds.set(topic, position);
       moved = topic;
     }
     return moved;
   }
 
-  /** Topics that were followed before were not refused: the one that came last is. */
+  /** Ends the newest topic, because the server accepted all earlier ones. */
   private refuseNewest(error: unknown): void {
     const [topic, listeners] = [...this.topics].at(-1) ?? [];
     if (topic === undefined) return;
@@ -138,14 +139,14 @@ export class ServerStream {
   }
 }
 
-/** A remark about a topic names it; it is not one of the topic's events. */
+/** The topic that a message about a topic names. */
 function topicIn({ data }: StreamEvent): string | undefined {
   if (data === '') return undefined;
   const { topic } = JSON.parse(data) as { topic?: string };
   return topic;
 }
 
-/** Ends early, without an error, if the signal aborts. */
+/** Waits. Ends early, without an error, if the signal aborts. */
 export function pauseOf(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);

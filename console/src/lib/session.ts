@@ -37,7 +37,7 @@ export function useSession(): SessionView {
   return useSuspenseQuery(sessionQuery).data;
 }
 
-/** A caller's leave to act by its key; `ask` for a caller who has shown none, or none in this tab. */
+/** Whether the caller may act; `ask` if the caller must first enter a key, or enter it again in this tab. */
 export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
   const { scopes, anonymous } = useSession();
   if (anonymous) return scopes.includes(scope) ? 'yes' : 'ask';
@@ -46,15 +46,15 @@ export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
 }
 
 /**
- * @returns the path of the console that was asked for before the sign-in at a provider
- * @throws ApiError `unauthorized` for a key that opens nothing, a link that was used, or an answer of a provider that fails
+ * @returns the path of the console that was requested before the sign-in at a provider
+ * @throws ApiError `unauthorized` for an invalid key, a link that was used before, or a failed sign-in at a provider
  */
 export async function openSession(
   client: QueryClient,
-  shown: { key: string } | { once: string } | { answer: string },
+  credential: { key: string } | { once: string } | { answer: string },
 ): Promise<string | undefined> {
-  const { csrfToken: half, to, ...session } = await ask(signIn({ body: shown }));
-  csrfToken.keep(half);
+  const { csrfToken: token, to, ...session } = await ask(signIn({ body: credential }));
+  csrfToken.keep(token);
   client.setQueryData(sessionQuery.queryKey, session);
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
   return to;
@@ -75,13 +75,13 @@ export async function endSession(): Promise<void> {
     // A session that has ended already needs no end.
     if (!(error instanceof ApiError && error.status === 401)) throw error;
   }
-  // This tab would hear it, too, and reload in place of leaving.
+  // Other tabs are notified on leaving, because this tab would receive the message, too, and reload.
   window.addEventListener('pagehide', endInOtherTabs, { once: true });
   clearTab();
   window.location.assign(url ?? `${consolePath}/`);
 }
 
-/** A tab stays where it is when another one signs out; it is reloaded, so that nothing of the caller remains. */
+/** Reloads this tab when another one signs out, so that none of the caller's data remains. */
 export const shareSession = (): void =>
   listenToOtherTabs(() => {
     clearTab();

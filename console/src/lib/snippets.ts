@@ -4,7 +4,7 @@ import { isObject } from './exact-json.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A command for a shell; the key stays out of it. */
+/** A shell command. It reads the key from the environment. */
 export const asCurl = ({ method, path, body, project }: AnyAct, origin: string): string =>
   [
     `curl -s -X ${method} ${quoted(origin + path)}`,
@@ -24,13 +24,13 @@ console.log(reply.status, await reply.text());`;
 
 /** Command in the folder of the checkout; `npx` itself would look for a package of this name elsewhere. */
 const cli = 'node bin/toolkeeper.mjs';
-/** Servers that the command finds by itself. */
-const usual = ['http://127.0.0.1:3000', 'http://localhost:3000', undefined];
+/** Origins for which the command needs no `--url`. */
+const defaultOrigins = ['http://127.0.0.1:3000', 'http://localhost:3000', undefined];
 
-/** For `toolkeeper`: the command, then its arguments as a shell reads them. */
+/** A `toolkeeper` command with its arguments quoted for a shell. */
 export function asCommand(command: string, ...words: readonly string[]): string {
   const { location } = globalThis as { readonly location?: { readonly origin: string } };
-  const url = usual.includes(location?.origin) ? [] : ['--url', location?.origin ?? ''];
+  const url = defaultOrigins.includes(location?.origin) ? [] : ['--url', location?.origin ?? ''];
   return [cli, ...url, command, ...words.map(quoted)].join(' ');
 }
 
@@ -53,7 +53,7 @@ export const firstCall = (
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A value that a schema allows: its own example, else by its type with the members that it requires. */
+/** A value that a schema allows: its own example, otherwise one of its type with the required members. */
 export function exampleOf(schema: Schema): unknown {
   const given = givenIn(schema);
   if (given !== undefined) return given;
@@ -73,17 +73,17 @@ const givenIn = ({ default: initial, examples, example, const: fixed, enum: opti
 /** The members that a schema requires, with their own schemas. */
 function requiredIn({ properties, required }: Schema): (readonly [name: string, Schema])[] {
   const names = Array.isArray(required) ? required.map(String) : [];
-  const of = isObject(properties) ? properties : {};
-  return names.map((name) => [name, isObject(of[name]) ? of[name] : {}] as const);
+  const schemas = isObject(properties) ? properties : {};
+  return names.map((name) => [name, isObject(schemas[name]) ? schemas[name] : {}] as const);
 }
 
-/** The part of an input that the schema itself names: a call by hand begins with it. */
+/** The part of an input that the schema itself names, with which the form of a call starts. */
 export const knownInput = (schema: Schema): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     requiredIn(schema).flatMap(([name, its]) => (givenIn(its) === undefined ? [] : [[name, givenIn(its)]])),
   );
 
-/** The tool of a newcomer's first call: one whose schema names a whole input, of one's own if there is one. */
+/** The tool of a newcomer's first call: one whose schema names a whole input, preferably a custom tool. */
 export function easiest<T extends Pick<ToolView, 'name' | 'kind' | 'inputSchema'>>(
   tools: readonly T[],
 ): T | undefined {

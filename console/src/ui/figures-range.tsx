@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense } from 'react';
-import { backs, rangeName, type TimeRange } from '../lib/time-range.js';
+import { rangeName, relativeStarts, type TimeRange } from '../lib/time-range.js';
 import { buttonLook } from './controls.js';
 import { Icon } from './icons.js';
 
@@ -16,6 +16,6 @@ export const FiguresRangePicker = (range: TimeRange): ReactNode => (
       </button>
     }
   >
-    <Picker {...range} choices={backs} />
+    <Picker {...range} choices={relativeStarts} />
   </Suspense>
 );

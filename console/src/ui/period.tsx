@@ -1,20 +1,22 @@
 import { Popover } from '@base-ui/react/popover';
 import { type ReactNode, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
-import { type Back, backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
+import { rangeName, relativeStarts, sinceMoment, type TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
 import { Button, buttonLook, TextField } from './controls.js';
 import { Icon } from './icons.js';
 import menu from './menu.module.css';
 import css from './period.module.css';
 
+const allChoices = [undefined, ...relativeStarts] as const;
+
 interface RangePickerProps extends TimeRange {
   /** Undefined: any time. */
-  readonly choices?: readonly (Back | undefined)[];
+  readonly choices?: readonly (typeof allChoices)[number][];
 }
 
-/** The time range of a screen: one of the last minutes, hours or days, or from and to. */
-export function RangePicker({ choices = [undefined, ...backs], ...range }: RangePickerProps): ReactNode {
+/** Chooses the time range of a screen: a start relative to now, or two moments. */
+export function RangePicker({ choices = allChoices, ...range }: RangePickerProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const change = useChange<TimeRange>();
   const choose = (chosen: TimeRange): void => {

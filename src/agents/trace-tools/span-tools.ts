@@ -7,7 +7,7 @@ import type { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { Tool } from '../../web/contract/tool.js';
 import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';
-import { ids, misuse, maxBytes, someSpans, traceTool } from './trace-tool.js';
+import { ids, misuse, maxBytes, distinctSpans, traceTool } from './trace-tool.js';
 
 const nextStep =
   'Use get_span_content with the span_ids above for details, or analyze_with_llm to have them judged.';
@@ -49,7 +49,7 @@ export const getSpanContent = (reads: TraceReads): Tool =>
     },
     required: ['spanIds'],
     answer: async ({ span_ids: ids, full = false }, project) => {
-      const wanted = someSpans(ids, maxSpans, 'retrieved');
+      const wanted = distinctSpans(ids, maxSpans, 'retrieved');
       const { data: spans } = await reads.spans({ project, spanIds: wanted }, { limit: maxFound, offset: 0 });
       const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
       const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };

@@ -6,29 +6,30 @@ import type { Scope } from '../../web/contract/principal.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
-/** The most bytes of a data tool's answer, as JSON. */
+/** Max bytes of a trace tool's answer, as JSON. */
 export const maxBytes = 32_768;
 
 interface TraceToolSpec<Query> {
   readonly name: string;
   readonly description: string;
-  /** The properties of its input, as published; `projectId` comes to them. */
+  /** The properties of its input, as published; `projectId` is added. */
   readonly properties: Readonly<Record<string, JsonSchema>>;
   /** Required properties, whose absence is reported in the answer. */
   readonly required?: readonly string[];
   readonly timeoutMs?: number;
   readonly cacheTtlMs?: number;
   readonly asReused?: Tool['asReused'];
-  /** It asks others than the store of spans, which `upstream` names. */
+  /** The tool reaches systems other than this server. */
   readonly openWorld?: boolean;
+  /** The service behind it, for messages about failures; the store of spans when absent. */
   readonly upstream?: string;
   /** Scope that its callers need; `traces:read` when absent. */
   readonly scope?: Scope;
   readonly tags?: readonly string[];
   /**
-   * @param query the input by the names that REST has for it (`thread_ids` for `threadIds`), without empty lists
-   * @param project the one that is named, else that of the call
-   * @returns the members of its answer beside `success`
+   * @param query the input with REST's names (`thread_ids` for `threadIds`), without empty lists
+   * @param project the project in the input, otherwise that of the call
+   * @returns the members of the answer beside `success`
    */
   readonly answer: (query: Query, project: string, run: BuiltinRun) => Promise<object>;
 }
@@ -58,7 +59,7 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
     ...rest,
     published: { type: 'object', properties, required },
     // Missing and unknown fields are reported in the answer, where the agent sees them.
-    input: { type: 'object', properties: loosened(properties), additionalProperties: false },
+    input: { type: 'object', properties: withTextLists(properties), additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld },
     // Their results describe errors of other tools.
     semanticErrors: 'off',
@@ -81,8 +82,8 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
   });
 }
 
-/** Agents write one id as text, and several with commas. */
-function loosened(properties: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
+/** Properties whose lists may also be text: agents write one id as text, and several with commas. */
+function withTextLists(properties: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const text = { type: 'string', maxLength: 100_000 };
   const list = { type: 'array', maxItems: 1_000, items: { type: 'string', maxLength: 512 } };
   return Object.fromEntries(
@@ -99,17 +100,17 @@ type Ids = string | readonly string[];
 /** @returns undefined if none is given */
 function listOf(given: Ids): readonly string[] | undefined {
   const list = typeof given === 'string' ? given.split(',') : given;
-  const named = list.map((id) => id.trim()).filter((id) => id !== '');
-  return named.length > 0 ? named : undefined;
+  const present = list.map((id) => id.trim()).filter((id) => id !== '');
+  return present.length > 0 ? present : undefined;
 }
 
-/** The spans that are asked for, each once. @throws ToolFailure for more than `most` */
-export function someSpans(ids: readonly string[], most: number, done: string): string[] {
+/** The requested ids, each once. @param verb for the message, such as "retrieved" @throws ToolFailure for more than `max` */
+export function distinctSpans(ids: readonly string[], max: number, verb: string): string[] {
   const wanted = [...new Set(ids)];
-  if (wanted.length <= most) return wanted;
-  throw misuse(`Maximum ${most} spans can be ${done} at once. Please reduce the number of span_ids.`);
+  if (wanted.length <= max) return wanted;
+  throw misuse(`Maximum ${max} spans can be ${verb} at once. Please reduce the number of span_ids.`);
 }
 
-/** The caller asked for what cannot be: no fault of the tool. */
+/** A mistake of the caller, which does not count as a fault of the tool. */
 export const misuse = (message: string): ToolFailure =>
   new ToolFailure('tool_error', message, { code: errorTable.invalid_input.jsonRpc });

@@ -9,6 +9,7 @@ import { RE2JS } from 're2js';
 const maxRepeats = 1_000;
 /** Max atoms of a pattern, counted as often as they are repeated. */
 const maxAtoms = 5_000;
+/** The complement of `\s`. */
 const noSpace =
   '\\x00-\\x08\\x0e-\\x1f\\x21-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
   '\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}';
@@ -44,7 +45,7 @@ class PatternReader {
   constructor(private readonly source: string) {}
 
   read(): string {
-    const { text } = this.alternatives();
+    const { text } = this.sequence();
     if (this.at < this.source.length) throw new Error('it has an unmatched )');
     return text;
   }
@@ -57,8 +58,11 @@ class PatternReader {
     return found;
   }
 
-  private alternatives(): Part {
-    let [text, atoms, repeats] = ['', 0, 1];
+  /** The parts up to the end of the group. `|` is one of them, because RE2 reads it in the same way. */
+  private sequence(): Part {
+    let text = '';
+    let atoms = 0;
+    let repeats = 1;
     while (this.at < this.source.length && this.source[this.at] !== ')') {
       const part = this.repeated(this.atom());
       text += part.text;
@@ -70,20 +74,20 @@ class PatternReader {
   }
 
   private atom(): Part {
-    const plain = this.take(/[|^]|\$|\\[bBAz]|\(\?[a-z]+\)/uy);
-    if (plain) return { text: plain[0], atoms: 0, repeats: 1 };
+    const zeroWidth = this.take(/[|^]|\$|\\[bBAz]|\(\?[a-z]+\)/uy);
+    if (zeroWidth) return { text: zeroWidth[0], atoms: 0, repeats: 1 };
     if (this.take(/\(\?<?[=!]/uy)) throw new Error('it has look-around');
     const group = this.take(/\((\?:|\?P?<[^>]*>|\?[a-z]*(?:-[a-z]+)?:)?/uy);
     if (group) return this.group(/^\?[^:P<]/.test(group[1] ?? '') ? group[0] : '(?:');
     if (this.take(/[*+?]/uy)) throw new Error('it repeats nothing');
     if (this.take(/\./uy)) return leaf('[^\\n\\r\\x{2028}\\x{2029}]');
     const opened = this.take(/\[\^?/uy);
-    const text = opened ? classOf(opened[0], this.inClass()) : `[${inside(this.chars(false))}]`;
+    const text = opened ? classOf(opened[0], this.classMembers()) : `[${inside(this.chars(false))}]`;
     return leaf(text);
   }
 
   private group(opening: string): Part {
-    const inner = this.alternatives();
+    const inner = this.sequence();
     if (!this.take(/\)/uy)) throw new Error('it lacks a )');
     return { ...inner, text: `${opening}${inner.text})` };
   }
@@ -96,7 +100,7 @@ class PatternReader {
     return repeat(part, Number(least), comma && !most ? Infinity : Number(most));
   }
 
-  private inClass(): string {
+  private classMembers(): string {
     let text = '';
     while (!this.take(/\]/uy)) {
       if (this.at >= this.source.length) throw new Error('it lacks a ]');
@@ -115,15 +119,15 @@ class PatternReader {
   /** The next character or escape. */
   private chars(isInClass: boolean): Chars {
     const found = this.take(
-      /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|c([a-zA-Z])|([pP])(?:\{([\w=]+)\}|([A-Z]))|([^]))|[^\\]/uy,
+      /\\(?:u\{(?<long>[\da-fA-F]{1,6})\}|u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|c(?<control>[a-zA-Z])|(?<property>[pP])(?:\{(?<name>[\w=]+)\}|(?<short>[A-Z]))|(?<sign>[^]))|[^\\]/uy,
     );
     if (!found) throw new Error('it ends with a backslash');
-    const [whole, long, unit, byte, control, property, name, short, sign] = found;
+    const { long, unit, byte, control, property, name, short, sign } = found.groups ?? {};
     if (unit) return this.codeUnit(parseInt(unit, 16));
     if (long ?? byte) return parseInt(long ?? byte ?? '', 16);
     if (control) return control.charCodeAt(0) % 32;
     if (property) return propertyOf(property, name ?? short ?? '');
-    if (sign === undefined) return whole.codePointAt(0) ?? 0;
+    if (sign === undefined) return found[0].codePointAt(0) ?? 0;
     if (sign === 'b' && isInClass) return 8;
     if (/[1-9k]/.test(sign) || (sign === '0' && this.take(/\d/uy)))
       throw new Error('it has a back reference');
@@ -152,8 +156,9 @@ const classOf = (opening: string, chars: string): string =>
 /** Repeats a part. If the count is over RE2's limit, the part is written several times. */
 function repeat(part: Part, min: number, max: number): Part {
   const most = max === Infinity ? Math.max(min, 1) : max;
-  if (max < min) throw new Error('it repeats at most fewer times than at least');
-  const [atoms, repeats] = [part.atoms * most, part.repeats * most];
+  if (max < min) throw new Error('the maximum of a repeat is below its minimum');
+  const atoms = part.atoms * most;
+  const repeats = part.repeats * most;
   if (atoms > maxAtoms || most > maxAtoms) throw new Error(`it repeats more than ${maxAtoms} characters`);
   if (repeats <= maxRepeats) {
     const text = `${part.text}{${min},${max === Infinity ? '' : max}}`;

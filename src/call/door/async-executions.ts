@@ -103,7 +103,7 @@ export class AsyncExecutions {
     // Each round of a call that asks its caller is a job of its own.
     const round = asks?.answers ? [asks.answers.requestState] : [];
     const id = idempotencyKey ? idOf(JSON.stringify([...keyParts, ...round])) : newId();
-    if (asks?.answers) await this.rounds.use(call, asks.answers);
+    if (asks?.answers) await this.rounds.claimRound(call, asks.answers);
     const inputHash = sha256(canonicalJson(input));
     const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(keptOf(call)) };
     await this.jobs.submit(queue, id, data, holderOf(call));

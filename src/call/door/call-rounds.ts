@@ -19,7 +19,7 @@ interface State extends Round {
   readonly input: string;
   /** Milliseconds until the deadline, which is paused between two rounds. */
   readonly leftMs: number;
-  /** The state of the tool's own server. */
+  /** The state of the tool's own server. Callers hold states with this name. */
   readonly theirs: string | undefined;
 }
 
@@ -52,15 +52,15 @@ export class CallRounds {
    * @param run receives the call with its earlier round
    * @throws Problem `invalid_request` with the reason, if the state is not valid
    */
-  async next(
+  async continueCall(
     request: CallRequest,
     answers: Answers,
     run: (next: CallRequest) => Promise<CallAnswer>,
   ): Promise<CallAnswer> {
-    const { executionId, startedAt, spentMs, number, leftMs, theirs } = this.opened(request, answers);
+    const { executionId, startedAt, spentMs, number, leftMs, theirs } = this.openState(request, answers);
     const round = { executionId, startedAt, spentMs, number };
     // A queued round is counted already, and may be repeated after the loss of a replica.
-    const use = request.queued ? undefined : await this.use(request, answers);
+    const claim = request.queued ? undefined : await this.claimRound(request, answers);
     try {
       if (!this.recorder.waitsFor(executionId)) await this.assertOpen(executionId);
       const asks = {
@@ -72,39 +72,40 @@ export class CallRounds {
       return await run({ ...request, executionId, timeoutMs: Math.max(1, leftMs), asks });
     } catch (error) {
       // The execution is still open, so the caller may retry.
-      if (error instanceof Refusal) use?.release();
+      if (error instanceof Refusal) claim?.release();
       throw error;
     }
   }
 
-  /** Counts the use of a state. @throws Problem `invalid_request` if it belongs to another call or was used before */
-  async use(request: CallRequest, answers: Answers): Promise<Taken> {
-    const { executionId, number } = this.opened(request, answers);
+  /** Counts the use of a state, which is valid once. @throws Problem `invalid_request` if it belongs to another call or was used before */
+  async claimRound(request: CallRequest, answers: Answers): Promise<Taken> {
+    const { executionId, number } = this.openState(request, answers);
     const subject = `round ${number} of ${executionId}`;
     const counter = { kind: 'rate', project: '', subject, name: '' } as const;
-    const use = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
-    if (!use.granted) throw wrong('was used already: a round is answered once');
-    return use;
+    const claim = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
+    if (!claim.granted) throw wrong('was used already: a round is answered once');
+    return claim;
   }
 
-  /** The questions, with the state for the next round. */
-  asked({ inputRequests, requestState: theirs }: InputRequired, call: ToolCall): InputRequired {
+  /** The questions of a tool, with the state for the next round. */
+  withState({ inputRequests, requestState: theirs }: InputRequired, call: ToolCall): InputRequired {
     const { ticket, asks } = call;
     const { executionId, deadline } = ticket;
     const state: State = {
       ...boundTo(call),
-      ...{
-        executionId,
-        startedAt: ticket.startedAt,
-        spentMs: ticket.elapsedMs(),
-        leftMs: deadline.remainingMs(),
-      },
-      ...{ number: (asks?.round?.number ?? 0) + 1, expiresAt: Date.now() + maxAskedMs, theirs },
+      executionId,
+      startedAt: ticket.startedAt,
+      spentMs: ticket.elapsedMs(),
+      leftMs: deadline.remainingMs(),
+      number: (asks?.round?.number ?? 0) + 1,
+      expiresAt: Date.now() + maxAskedMs,
+      theirs,
     };
     return new InputRequired(inputRequests, this.sealed.seal(state), executionId);
   }
 
-  private opened(request: CallRequest, { requestState = '' }: Answers): State {
+  /** The content of a state. @throws Problem `invalid_request` if it expired or belongs to another call */
+  private openState(request: CallRequest, { requestState = '' }: Answers): State {
     const state = this.sealed.open(requestState) as State | undefined;
     if (!state) throw wrong('was altered, or is none of this server');
     if (state.expiresAt < Date.now())

@@ -105,7 +105,7 @@ export class Door implements OnApplicationBootstrap {
     const request = name === original.tool ? original : { ...original, tool: name };
     const { asks } = request;
     if (asks?.answers && !asks.round)
-      return this.rounds.next(request, asks.answers, (next) => this.answer(tool, next));
+      return this.rounds.continueCall(request, asks.answers, (next) => this.answer(tool, next));
     if (!this.reports.traced) return this.decide(tool, request);
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
@@ -192,7 +192,7 @@ export class Door implements OnApplicationBootstrap {
       return { outcome: withAside(outcome, ticket, request), budget: ticket.budget };
     } catch (error) {
       isRefused = error instanceof Refusal;
-      throw error instanceof InputRequired ? this.rounds.asked(error, call) : error;
+      throw error instanceof InputRequired ? this.rounds.withState(error, call) : error;
     } finally {
       ticket.end(isRefused);
     }

@@ -8,7 +8,11 @@ import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
 import type { Handshake, PoolFailureReason, Reply } from '../../runtime/process-pool/pool.types.js';
-import { type Desk, type Launch, openDesk } from '../../runtime/custom-tools/launch/desk.js';
+import {
+  type DevLaunches,
+  type Launch,
+  openDevLaunches,
+} from '../../runtime/custom-tools/launch/dev-launches.js';
 
 /** Timeout for `health`; a tool that does not answer it counts as alive. */
 const healthMs = 500;
@@ -34,7 +38,7 @@ class Dev {
 
   constructor(
     private readonly path: string,
-    private readonly desk: Desk,
+    private readonly launches: DevLaunches,
     private readonly out: Output,
   ) {}
 
@@ -60,7 +64,7 @@ class Dev {
   private async start(): Promise<void> {
     await this.tool?.stop();
     const project = executableAt(this.path);
-    const prepared = await this.desk.prepare(project);
+    const prepared = await this.launches.prepare(project);
     this.timeoutMs = prepared.timeoutMs;
     const { tier, notEnforced } = prepared.effective;
     if (!this.tool)
@@ -140,8 +144,8 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
 
 /** Runs `toolkeeper dev`. @throws CliError if a call failed or the tool did not start */
 export async function dev({ surroundings, out }: Session, path: string): Promise<void> {
-  const desk = await openDesk(surroundings.environment, surroundings.dataDir);
-  await new Dev(path, desk, out).run().finally(() => desk.close());
+  const launches = await openDevLaunches(surroundings.environment, surroundings.dataDir);
+  await new Dev(path, launches, out).run().finally(() => launches.close());
 }
 
 /** Shows an event of a running tool; the mark is its kind. */

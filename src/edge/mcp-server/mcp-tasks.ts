@@ -16,6 +16,8 @@ import { type Answered, type Asked, done, type Methods, refused, textIn } from '
 /** Name of MCP's extension for tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
+/** MCP's error code for a capability that the client must declare. */
+const missingCapability = -32021;
 /** Calls that may take longer run as tasks, because clients by default give up after a minute. */
 const longMs = 60_000;
 /** A task that ends or asks within this time is answered at once with its result or questions. */
@@ -63,8 +65,12 @@ export class McpTasks {
     const asks = roundsOf(asked.message.params ?? {});
     const queued = await this.executions.queue({ ...call, asks });
     const view = await this.executions.untilSettled(queued, asked.request, AbortSignal.timeout(waitMs));
-    if (view.status === 'input_required') throw await this.executions.withdraw(view.id, asked.request);
-    const { result, error: _later, inputRequests: _asked, ...task } = this.detailed(asked, view);
+    if (view.status === 'input_required') {
+      const questions = await this.executions.withdraw(view.id, asked.request);
+      throw questions;
+    }
+    // An answer to tools/call has no error of its task: the client reads it with tasks/get.
+    const { result, error: _error, inputRequests: _questions, ...task } = this.detailed(asked, view);
     return result ? done(asked, result) : done(asked, task, 'task');
   }
 
@@ -161,8 +167,9 @@ function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncEx
 function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
   if (outcome.status === 'success' || outcome.result !== undefined) return undefined;
   const { code, type, message } = outcome.error;
-  const isReport = type === 'tool_error' && (!isMcp || ownResult(outcome, isMcp) !== undefined);
-  return isReport ? undefined : { code, message, data: outcome };
+  // A tool's own error report is a result with isError, not a JSON-RPC error.
+  const isResult = type === 'tool_error' && (!isMcp || ownResult(outcome, isMcp) !== undefined);
+  return isResult ? undefined : { code, message, data: outcome };
 }
 
 /** An error handler that ignores Problems of one code. */
@@ -182,5 +189,5 @@ const wantsProgress = ({ message }: Asked): boolean => message.params?._meta?.pr
 
 function notDeclared({ message, reply }: Asked): Answered {
   const why = `The client has not declared the extension ${tasksExtension} in this request`;
-  return refused(reply, 400, errorOf(message.id, -32021, why, { requiredCapabilities }));
+  return refused(reply, 400, errorOf(message.id, missingCapability, why, { requiredCapabilities }));
 }

@@ -5,7 +5,7 @@ import type { ExecutionView } from './tool-metrics.dto.js';
 import { arrayLiteral, sanitisedText, storableJson } from '../../base/common/pg-text.js';
 import { type Cell, type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
 import { isValueFault } from '../../base/database/transient-error.js';
-import { CallerCap } from './rollups/callers.sql.js';
+import { CallerCap } from './rollups/caller-cap.js';
 import { countedColumns, rollUp, rowProject } from './rollups/rollup.sql.js';
 
 /** The row of an execution in `tool_metrics`. */
@@ -174,7 +174,7 @@ export async function insertBatch(
   if (metrics.length === 0) return;
   const parameters = parametersOf(metrics);
   const isOther = ({ toolName, userId, recordedAt, isTest }: ToolMetric): boolean =>
-    !isTest && callers.isOver(toolName, userId, recordedAt.getTime());
+    !isTest && !callers.admits(toolName, userId, recordedAt.getTime());
   const others = arrayLiteral(metrics.filter(isOther).map(({ metricId }) => metricId));
   await db.query(insertMetrics, [...parameters, writerSlot, others]);
 }

@@ -2,7 +2,7 @@ import { endsWithin } from '../../base/common/abortable.js';
 import { Refusal } from '../../base/common/errors.js';
 import { InFlight } from '../../base/common/lifecycle.js';
 import type { Journal, JournalState } from '../journal/journal.js';
-import { upToDate } from '../journal/journalled-table.js';
+import { upToDate } from '../journal/up-to-date.interceptor.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
 import type { PartHealth } from '../../base/observability/contributors.js';

@@ -13,7 +13,7 @@ import {
   metricOf,
   type ToolMetric,
 } from './execution-record.js';
-import { CallerCap } from './rollups/callers.sql.js';
+import { CallerCap } from './rollups/caller-cap.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 
 export interface ExecutionSinkSettings extends SinkSettings {

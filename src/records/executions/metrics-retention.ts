@@ -6,7 +6,7 @@ import type { DataSource } from 'typeorm';
 import { hourMs } from '../../base/common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { gauge } from '../../base/observability/metrics.js';
-import { TableRetention } from '../journal/journalled-table.js';
+import { TableRetention } from '../journal/table-retention.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 

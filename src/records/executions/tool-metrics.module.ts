@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getToken } from '@willsoto/nestjs-prometheus';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { journalReport } from '../journal/journalled-table.js';
+import { journalReport } from '../journal/journal-report.js';
 import { LockHeld } from '../../base/common/lock.js';
 import { StartError } from '../../base/common/start-error.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';

@@ -5,7 +5,7 @@ import { dayMs, minuteMs } from '../../base/common/clock.js';
 import { Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { DayPartitions } from '../../base/database/day-partitions.js';
-import { TableRetention } from '../journal/journalled-table.js';
+import { TableRetention } from '../journal/table-retention.js';
 import { oldestKept } from './ingest/normalise-span.js';
 import { TraceReads } from './reads/trace-reads.js';
 

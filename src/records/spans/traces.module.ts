@@ -8,7 +8,7 @@ import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { counter } from '../../base/observability/metrics.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
 import type { JournalListener } from '../journal/journal.js';
-import { journalReport } from '../journal/journalled-table.js';
+import { journalReport } from '../journal/journal-report.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import { BatchRates, IngestController } from './ingest/ingest.controller.js';
 import { SpanIngest, SpanNews } from './ingest/span-ingest.js';

@@ -22,7 +22,8 @@ import { ChatList, chatsQuery } from './chat-list.js';
 import { Composer } from './composer.js';
 import { MessageList } from './message-list.js';
 import { Thread, type ThreadState } from './thread.js';
-import { asMarkdown, textOf, type UiMessage } from './ui-message.js';
+import { asMarkdown, textOf } from './message-contents.js';
+import type { UiMessage } from './ui-message.js';
 
 interface AgentPanelProps {
   /** The chat to show; absent: a new one. */

@@ -4,7 +4,7 @@ import Markdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
 import { withoutConsole } from '../../lib/server-url.js';
 import css from './assistant.module.css';
-import { hostOf, isMarkdown } from './markdown-limits.js';
+import { hostOf, isCheapMarkdown } from './untrusted-markdown.js';
 
 /** Addresses of the ids that tools answered with. */
 export const KnownIds = createContext<ReadonlyMap<string, string>>(new Map());
@@ -65,7 +65,7 @@ const components: Components = {
 /** The model's text. Raw HTML stays text. */
 export const ModelText = memo(({ text }: { readonly text: string }) => (
   <div className={css.text}>
-    {isMarkdown(text) ? (
+    {isCheapMarkdown(text) ? (
       <Markdown remarkPlugins={[remarkGfm]} components={components}>
         {text}
       </Markdown>

@@ -8,7 +8,8 @@ import { useCopy } from '../../ui/use-copy.js';
 import css from './assistant.module.css';
 import { KnownIds, ModelText } from './markdown.js';
 import type { Thread, ThreadState } from './thread.js';
-import { type CallPart, idsIn, textOf, type UiMessage } from './ui-message.js';
+import { linksById, textOf } from './message-contents.js';
+import type { CallPart, UiMessage } from './ui-message.js';
 
 interface MessageListProps {
   readonly thread: Thread;
@@ -24,7 +25,7 @@ export function MessageList({ thread, state, onRewind }: MessageListProps): Reac
   const isRunning = status === 'running';
   const list = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  const ids = useMemo(() => idsIn(messages), [messages]);
+  const ids = useMemo(() => linksById(messages), [messages]);
   useEffect(() => {
     const box = list.current;
     if (box && isAtEnd.current) box.scrollTop = box.scrollHeight;

@@ -1,6 +1,6 @@
 import { ApiError, ask, asApiError, type ChatView, createChat, getChat, stopTurn } from '../../lib/api.js';
 import { openStream } from '../../lib/calls.js';
-import { type Chunk, type Shown, type UiMessage, withChunk } from './ui-message.js';
+import { type ChatState, type Chunk, type UiMessage, withChunk } from './ui-message.js';
 
 export interface Said {
   readonly message: string;
@@ -10,7 +10,7 @@ export interface Said {
   readonly insteadOf?: string | undefined;
 }
 
-export interface ThreadState extends Shown {
+export interface ThreadState extends ChatState {
   readonly id: string | undefined;
   readonly chat: ChatView | undefined;
   readonly isLoading: boolean;

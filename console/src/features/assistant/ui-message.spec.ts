@@ -1,10 +1,11 @@
-import { asMarkdown, type Chunk, idsIn, type Shown, withChunk } from './ui-message.js';
+import { asMarkdown, linksById } from './message-contents.js';
+import { type ChatState, type Chunk, withChunk } from './ui-message.js';
 
-const empty: Shown = { messages: [], state: 'idle', error: null, usage: undefined };
+const empty: ChatState = { messages: [], state: 'idle', error: null, usage: undefined };
 const call = (toolCallId: string): Chunk => ({
   ...{ type: 'tool-input-available', toolCallId, toolName: 'find', input: { q: 1 } },
 });
-const after = (chunks: readonly Chunk[], before = empty): Shown => chunks.reduce(withChunk, before);
+const after = (chunks: readonly Chunk[], before = empty): ChatState => chunks.reduce(withChunk, before);
 
 const turn: readonly Chunk[] = [
   { type: 'start', messageId: 'a' },
@@ -53,7 +54,7 @@ it('writes calls into the Markdown of a chat', () => {
 it('knows the ids that tools answered with, and no others', () => {
   const result = { data: [{ span_id: 's', trace_id: 't', execution_id: 'x' }, { span_id: 'lone' }] };
   const chunk = { type: 'tool-output-available', toolCallId: '1', output: { executionId: 'e', result } };
-  expect([...idsIn(after([...turn, chunk]).messages)]).toEqual([
+  expect([...linksById(after([...turn, chunk]).messages)]).toEqual([
     ['s', '/traces/t?span=s'],
     ['x', '/find?id=x'],
     ['t', '/find?id=t'],

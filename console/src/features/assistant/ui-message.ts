@@ -1,6 +1,7 @@
 import type { AskedQuestion } from '../../lib/asked-question.js';
 
-/** Messages and chunks of the AI SDK's UI message stream, as far as the server writes them. */
+// Messages and chunks of the AI SDK's UI message stream, as far as the server writes them.
+
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
@@ -46,7 +47,7 @@ export interface Usage {
 }
 
 /** A chat as its stream changes it. */
-export interface Shown {
+export interface ChatState {
   readonly messages: readonly UiMessage[];
   readonly state: string;
   readonly error: string | null;
@@ -55,27 +56,27 @@ export interface Shown {
 
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** The chat after a chunk of its stream. A stream begins with its message's id, and tells the message from its beginning. */
-export function withChunk(shown: Shown, chunk: Chunk): Shown {
+/** The chat after a chunk of its stream. A stream repeats its whole message, so `start` drops the old copy. */
+export function withChunk(chat: ChatState, chunk: Chunk): ChatState {
   const { type, messageMetadata: more } = chunk as Chunk & {
     messageMetadata?: { usage?: Usage; state?: string };
   };
   if (type === 'start') {
     const id = String(chunk['messageId']);
-    const others = shown.messages.filter((message) => message.id !== id);
+    const others = chat.messages.filter((message) => message.id !== id);
     return {
-      ...shown,
+      ...chat,
       state: 'running',
       error: null,
       messages: [...others, { id, role: 'assistant', parts: [] }],
     };
   }
-  if (type === 'message-metadata') return { ...shown, usage: more?.usage ?? shown.usage };
-  if (type === 'error') return { ...shown, error: String(chunk['errorText']) };
-  if (type === 'finish') return { ...shown, state: more?.state ?? 'idle' };
-  const last = shown.messages.at(-1);
+  if (type === 'message-metadata') return { ...chat, usage: more?.usage ?? chat.usage };
+  if (type === 'error') return { ...chat, error: String(chunk['errorText']) };
+  if (type === 'finish') return { ...chat, state: more?.state ?? 'idle' };
+  const last = chat.messages.at(-1);
   const parts = last && partsAfter(last.parts, chunk);
-  return parts ? { ...shown, messages: [...shown.messages.slice(0, -1), { ...last, parts }] } : shown;
+  return parts ? { ...chat, messages: [...chat.messages.slice(0, -1), { ...last, parts }] } : chat;
 }
 
 const states: Readonly<Record<string, string>> = {
@@ -120,57 +121,4 @@ function changeOf({ approval }: CallPart, { type, ...chunk }: Chunk): Partial<Ca
     return { approval: { id: approval?.id ?? '', approved: chunk['approved'] === true } };
   if (type === 'tool-output-available') return { output: chunk['output'] as Outcome };
   return type === 'tool-output-error' ? { errorText: String(chunk['errorText']) } : {};
-}
-
-export const textOf = ({ parts }: UiMessage): string =>
-  parts
-    .map((part) => (part.type === 'text' ? part.text : ''))
-    .join('\n\n')
-    .trim();
-
-/** A chat as Markdown: what was said, and each call with its input and how it ended. */
-export const asMarkdown = (messages: readonly UiMessage[]): string =>
-  messages
-    .map(({ role, parts }) => {
-      const texts = parts.map((part) =>
-        part.type === 'dynamic-tool' ? callAsMarkdown(part) : part.type === 'text' ? part.text : '',
-      );
-      return `## ${role === 'user' ? 'Question' : 'Answer'}\n\n${texts.filter(Boolean).join('\n\n')}\n`;
-    })
-    .join('\n');
-
-function callAsMarkdown({ toolName, input, output, errorText, state }: CallPart): string {
-  const end = output?.error
-    ? `${output.error.type}: ${output.error.message}`
-    : (output?.status ?? errorText ?? state);
-  const about = output?.executionId === undefined ? '' : ` (execution \`${output.executionId}\`)`;
-  return `- Called \`${toolName}\` with \`${JSON.stringify(input)}\`: ${end.replaceAll('\n', ' ')}${about}`;
-}
-
-/** Ids in tools' results: of spans (with their trace, if it is given) and of executions. Other ids are no links. */
-export function idsIn(messages: readonly UiMessage[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  const visit = (value: unknown, depth: number): void => {
-    if (typeof value !== 'object' || value === null || depth > 12) return;
-    const {
-      span_id: span,
-      trace_id: trace,
-      execution_id: execution,
-      executionId: own,
-    } = value as Readonly<Record<string, unknown>>;
-    if (typeof span === 'string' && typeof trace === 'string')
-      found.set(span, `/traces/${encodeURIComponent(trace)}?span=${encodeURIComponent(span)}`);
-    for (const id of [span, execution, trace])
-      if (typeof id === 'string' && !found.has(id)) found.set(id, `/find?id=${encodeURIComponent(id)}`);
-    if (typeof own === 'string') found.set(own, `/executions/${encodeURIComponent(own)}`);
-    for (const each of Object.values(value)) visit(each, depth + 1);
-  };
-  for (const { parts } of messages)
-    for (const part of parts)
-      if (part.type === 'dynamic-tool') {
-        visit(part.output?.result, 0);
-        const { executionId: id } = part.output ?? {};
-        if (id !== undefined) found.set(id, `/executions/${encodeURIComponent(id)}`);
-      }
-  return found;
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { explainedSearchQuery, type PlaybookSearch } from '../../lib/playbook-queries.js';
-import { missingWords, saidStanding, type Standing, standingOf } from '../../lib/playbook-standing.js';
+import { missingWords, standingText, type Standing, standingOf } from '../../lib/playbook-standing.js';
 import { Button, Tags } from '../../ui/controls.js';
 import { Card, Facts, Row, Stack } from '../../ui/layout.js';
 import type { PlaybookFieldsProps } from './playbook-form.js';
@@ -21,7 +21,7 @@ const maxPhraseLength = 200;
 
 const lists = { signals: 'Add to signals', aliases: 'Add to also called' } as const;
 
-/** The query that should find the playbook, what keeps it out, and the query as something to add. */
+/** Shows the query that should find the playbook and what keeps it out, and offers to add the query as a signal or alias. */
 export function WantedSearch({ search, draft, onChange }: WantedSearchProps): ReactNode {
   const { q = '', labels, threshold } = search;
   const { data } = useQuery(explainedSearchQuery(search));
@@ -36,7 +36,7 @@ export function WantedSearch({ search, draft, onChange }: WantedSearchProps): Re
             ['Query', q],
             ['Labels', labels],
             ['Min confidence', threshold],
-            ['Now', standing && saidStanding(standing)],
+            ['Now', standing && standingText(standing)],
             ['Why', candidate?.removed_by && candidate.reason],
             ['Missing words', missing.length > 0 && <Tags key="missing" words={missing} />],
           ]}

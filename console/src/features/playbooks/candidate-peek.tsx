@@ -5,7 +5,7 @@ import type { ExplainedPlaybookView, SearchExplanationView } from '../../lib/api
 import { explainedSearchQuery } from '../../lib/playbook-queries.js';
 import {
   missingWords,
-  saidStanding,
+  standingText,
   sharedWords,
   type Standing,
   standingOf,
@@ -129,8 +129,8 @@ const BeforeAndNow = ({ before, now }: { readonly before: Standing; readonly now
   <Note tone={now.removed_by === null ? 'good' : 'warn'} alert>
     <Facts
       facts={[
-        ['Before', saidStanding(before)],
-        ['Now', saidStanding(now)],
+        ['Before', standingText(before)],
+        ['Now', standingText(now)],
       ]}
     />
   </Note>

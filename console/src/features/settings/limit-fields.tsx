@@ -11,7 +11,7 @@ import type { KeyFields } from './key-fields.js';
 interface LimitFieldsProps {
   readonly fields: KeyFields;
   readonly scopes: readonly Scope[];
-  /** The server's objections to them. */
+  /** The server's errors about the fields. */
   readonly error: Error | null;
   readonly onChange: (changes: Partial<KeyFields>) => void;
 }
@@ -19,8 +19,8 @@ interface LimitFieldsProps {
 const wrongIn = (error: Error | null, name: string): string | undefined =>
   error instanceof ApiError ? wrongOf(error.fields, name) : undefined;
 
-/** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
-const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'audit:read', 'tools:admin', 'admin'];
+/** Scopes that reach beyond projects: a key with one of them cannot be limited to projects. */
+const serverWideScopes: readonly Scope[] = ['metrics:read', 'audit:read', 'tools:admin', 'admin'];
 
 /** The name of a key. */
 export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' | 'onChange'>): ReactNode => (
@@ -37,7 +37,7 @@ export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' 
 export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
   const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');
   const { data: servers = [] } = useQuery(mcpServersQuery(useSession()));
-  const wide = scopes.filter((scope) => ofTheWholeServer.includes(scope));
+  const wide = scopes.filter((scope) => serverWideScopes.includes(scope));
   return (
     <>
       <TextField
@@ -73,7 +73,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
           placeholder="none"
           wrong={wrongIn(error, 'mcpServers')}
           onText={(mcpServers) => onChange({ mcpServers })}
-          help={`It then calls their tools alone: ${servers.map(({ name }) => name).join(', ')}.`}
+          help={`The key can then call only their tools: ${servers.map(({ name }) => name).join(', ')}.`}
         />
       )}
       <RateFields fields={fields} error={error} onChange={onChange} />

@@ -7,6 +7,7 @@ import {
   type ArrayFieldItemTemplateProps,
   errorId,
   type ErrorSchema,
+  ErrorSchemaBuilder,
   type FieldErrorProps,
   type FieldProps,
   type IconButtonProps,
@@ -27,7 +28,7 @@ interface SchemaFormProps {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** The server's problems by pointers below `/input`: they stand at the fields. */
+  /** The server's problems, by pointers below `/input`. They are shown at the fields. */
   readonly problems: readonly FieldProblemView[];
 }
 
@@ -53,7 +54,7 @@ const Item = ({ children, buttonsProps, hasToolbar, registry }: ArrayFieldItemTe
   );
 };
 
-/** Each error stands once, also where it was found on leaving a field and again by running. */
+/** Shows each error once, even if leaving the field and running both found it. */
 const FieldErrors = ({ errors = [], fieldPathId }: FieldErrorProps): ReactNode =>
   errors.length > 0 && (
     <ul id={errorId(fieldPathId)}>
@@ -99,7 +100,7 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   },
 };
 
-/** Fields for what a JSON Schema asks for. */
+/** A form with the fields of a JSON Schema. */
 export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProps): ReactNode {
   const plainSchema = withoutDialect(schema);
   // The errors belong to the refused input, not to later changes.
@@ -125,7 +126,7 @@ export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProp
   );
 }
 
-/** The form reads every dialect in the same way; an unknown name would only make it stumble. */
+/** The form reads all dialects in the same way, so the name of one, which it may not know, is left out. */
 function withoutDialect({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): RJSFSchema {
   return schema;
 }
@@ -138,19 +139,14 @@ function refusalsOf(problems: SchemaFormProps['problems'], schema: RJSFSchema, v
 }
 
 function errorsAt(problems: readonly FieldProblemView[]): ErrorSchema {
-  const root: ErrorSchema = {};
-  for (const { pointer, detail } of problems) {
-    let at: Record<string, ErrorSchema | undefined> & ErrorSchema = root;
-    for (const part of pointer.split('/').slice(2)) {
-      const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
-      at = at[name] ??= {};
-    }
-    at.__errors = [...(at.__errors ?? []), detail];
-  }
-  return root;
+  const builder = new ErrorSchemaBuilder();
+  const nameOf = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const { pointer, detail } of problems)
+    builder.addErrors(detail, pointer.split('/').slice(2).map(nameOf));
+  return builder.ErrorSchema;
 }
 
-/** A list of more options is searched by typing. */
+/** Max options that are shown as a list. More are searched by typing. */
 const maxListed = 20;
 
 const Text = (props: WidgetProps): ReactNode => {
@@ -167,7 +163,7 @@ const Choice = (props: WidgetProps): ReactNode => {
   return length > maxListed ? <Searched {...props} /> : <SelectWidget {...props} />;
 };
 
-/** A number that JavaScript would round stays the text that was typed: it is refused instead of sent as another one. */
+/** Keeps a number that JavaScript would round as the typed text, so that it is refused and not sent as another number. */
 function ExactNumber(props: FieldProps): ReactNode {
   const typed = useRef('');
   const onChange: typeof props.onChange = (value, ...at) =>

@@ -6,7 +6,7 @@ import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { SpanView } from '../../../records/spans/reads/trace-views.dto.js';
 import { spanTextsOf } from '../../../records/spans/ingest/span-texts.js';
 import type { TraceReads } from '../../../records/spans/reads/trace-reads.js';
-import { ids, misuse, someSpans, traceTool } from '../trace-tool.js';
+import { ids, misuse, distinctSpans, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis-answer.js';
 import type { SpanAnalyst } from './span-analyst.js';
 
@@ -45,7 +45,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     openWorld: true,
     upstream: 'The store of spans or the language model',
     answer: async ({ span_ids: asked, focus, context }, project, run) => {
-      const wanted = someSpans(asked, maxSpans, 'analyzed');
+      const wanted = distinctSpans(asked, maxSpans, 'analyzed');
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
       const page = { limit: wanted.length * maxPerId, offset: 0 };
       const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(analysed);

@@ -1,9 +1,5 @@
-import { hourMs } from '../../../base/common/clock.js';
-
 /** Name of the row that sums all callers beyond the cap. */
 export const otherCallers = 'other';
-/** Max callers per tool and hour that are counted by name. */
-const maxCallers = 200;
 
 /** Lengths of the periods in which calls are counted by caller, in seconds. */
 export const callerSpans = [3_600, 86_400] as const;
@@ -15,7 +11,10 @@ export const codeSpanMs = codeSeconds * 1_000;
 const key = 'seconds, starts_at, tool_name, project, caller, writer';
 const spanOf = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00+00')`;
 
-/** Adds rows to the rollups, sorted so that writers do not deadlock. @param rows SQL for rows of seconds, at, tool_name, project, caller, calls, failures and refusals */
+/**
+ * Adds rows to the rollups, sorted so that writers do not deadlock.
+ * @param rows SQL for rows of seconds, at, tool_name, project, caller, calls, failures and refusals
+ */
 const addToCells = (rows: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
   SELECT seconds, ${spanOf} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
@@ -27,7 +26,11 @@ const addToCells = (rows: string, writer: string): string => `
     failures = cell.failures + excluded.failures,
     refusals = cell.refusals + excluded.refusals`;
 
-/** Counts the rows of `counted` by caller; test calls are left out. */
+/**
+ * Counts the rows of `counted` by caller; test calls are left out.
+ * @param writer SQL for the writer's slot
+ * @param others SQL for the ids of executions whose callers are beyond the cap
+ */
 export const countCallers = (writer: string, others: string): string =>
   addToCells(
     `SELECT seconds, date_bin('1 hour', recorded_at, '1970-01-01 00:00:00+00') AS at, tool_name, project,
@@ -58,19 +61,3 @@ export const selectRefusals = `
     GROUP BY 1, 2
   ) AS refused
   GROUP BY tool`;
-
-/** Limits the callers that are counted by name. In memory: a restart begins anew. */
-export class CallerCap {
-  private hour = 0;
-  private readonly callers = new Map<string, Set<string>>();
-
-  /** @param at milliseconds since the epoch @returns whether the caller is beyond the cap */
-  isOver(tool: string, caller: string, at: number): boolean {
-    const hour = Math.floor(at / hourMs);
-    if (hour > this.hour) this.callers.clear();
-    this.hour = Math.max(this.hour, hour);
-    const known = this.callers.get(`${hour} ${tool}`) ?? new Set();
-    if (known.size < maxCallers) this.callers.set(`${hour} ${tool}`, known.add(caller));
-    return !known.has(caller);
-  }
-}

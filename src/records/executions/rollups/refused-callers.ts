@@ -5,7 +5,8 @@ import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { CallEvents } from '../../../web/contract/call-events.js';
 import { directSlot } from '../execution-record.js';
-import { addRefusals, CallerCap, codeSpanMs, otherCallers, selectRefusals } from './callers.sql.js';
+import { CallerCap } from './caller-cap.js';
+import { addRefusals, codeSpanMs, otherCallers, selectRefusals } from './callers.sql.js';
 
 const writeEveryMs = 10_000;
 
@@ -33,7 +34,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     const cap = new CallerCap();
     events.subscribe('refused', ({ tool, refusal, context: { userId, projectId } }) => {
       const now = Date.now();
-      const caller = cap.isOver(tool, userId, now) ? otherCallers : sanitisedText(userId);
+      const caller = cap.admits(tool, userId, now) ? sanitisedText(userId) : otherCallers;
       const at = new Date(now - (now % codeSpanMs));
       this.add(JSON.stringify([at, tool, sanitisedText(projectId), caller, refusal.code]), 1);
     });

@@ -10,7 +10,7 @@ import { EventRing } from '../../../base/streams/event-ring.js';
 import { StreamTopics } from '../../../base/streams/stream-topics.js';
 import { WorkerCalls } from '../../../base/common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
-import { upToDate } from '../../journal/journalled-table.js';
+import { upToDate } from '../../journal/up-to-date.interceptor.js';
 import type { ReportedFailure } from './failures.js';
 import type { IngestNews, IngestOrders, IngestRequest, Intake, SpanBatch } from './ingest.worker.js';
 

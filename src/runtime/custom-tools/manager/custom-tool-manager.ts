@@ -7,7 +7,7 @@ import { type ToolHistory, ToolRegistry } from '../../../call/door/tool-registry
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
-import { brokenBy } from '../state/tool-states.js';
+import { columnsOfBroken } from '../state/tool-state.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { restore } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -201,7 +201,7 @@ export class CustomToolManager implements ToolHistory {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.supervisor.report(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.report(tool.name, columnsOfBroken(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }

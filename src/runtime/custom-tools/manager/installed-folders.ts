@@ -23,14 +23,15 @@ export class InstalledFolders {
   async watch(): Promise<void> {
     const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
-    const ids = new Map<string, string>();
+    const identities = new Map<string, string>();
     for (const folder of [this.dir, ...folders]) {
       const identity = await folderIdentity(folder);
-      if (identity !== undefined) ids.set(folder, identity);
+      if (identity !== undefined) identities.set(folder, identity);
     }
     if (this.isClosed) return;
-    for (const [folder, { identity }] of this.watched) if (ids.get(folder) !== identity) this.drop(folder);
-    for (const [folder, identity] of ids) if (!this.watched.has(folder)) this.add(folder, identity);
+    for (const [folder, { identity }] of this.watched)
+      if (identities.get(folder) !== identity) this.drop(folder);
+    for (const [folder, identity] of identities) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
   close(): void {
@@ -40,7 +41,7 @@ export class InstalledFolders {
 
   private add(folder: string, identity: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, (_kind, name) => this.changed(folder, name));
+      const watcher = watch(folder, { persistent: false }, (_kind, name) => this.onFileChange(folder, name));
       watcher.on('error', (error) => this.cannotWatch(folder, error));
       this.watched.set(folder, { identity, watcher });
     } catch (error) {
@@ -49,7 +50,7 @@ export class InstalledFolders {
   }
 
   /** Ignores data and logs that tools write beside their files. @param name null if the system does not report it */
-  private changed(folder: string, name: string | null): void {
+  private onFileChange(folder: string, name: string | null): void {
     if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
   }
 

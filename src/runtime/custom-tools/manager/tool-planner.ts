@@ -15,7 +15,7 @@ import { Bundles, type Upload } from '../bundles/bundles.js';
 import { type CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
-import { answeredNow, brokenBy } from '../state/tool-states.js';
+import { columnsAfterAnswer, columnsOfBroken } from '../state/tool-state.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
@@ -75,7 +75,7 @@ export class ToolPlanner {
     const stored = replaces ? await this.repository.get(create.name) : undefined;
     const wanted = await this.newTool(request, stored);
     if (broken !== undefined) {
-      const tool = Object.assign(await completedBy(wanted, create), brokenBy(broken));
+      const tool = Object.assign(await completedBy(wanted, create), columnsOfBroken(broken));
       return this.inspector.prepare(tool);
     }
     const inspection = await this.inspector.inspect(wanted, listen);
@@ -102,7 +102,7 @@ export class ToolPlanner {
     // The key may have changed since the row was read: values are never stored under an old key.
     const env = this.box.renew(tool.id, tool.env);
     const pinnedCommand = inspection.realPath;
-    Object.assign(tool, answeredNow(inspection.health), { status, env, pinnedCommand });
+    Object.assign(tool, columnsAfterAnswer(inspection.health), { status, env, pinnedCommand });
     return this.inspector.prepare(tool, inspection, stored?.readAs);
   }
 

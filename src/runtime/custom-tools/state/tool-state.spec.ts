@@ -1,14 +1,15 @@
 import {
-  answered,
-  brokenBy,
-  crashed,
+  afterCrash,
+  afterRowWrite,
+  afterStart,
+  afterSuccessfulCall,
+  columnsOfBroken,
   eventOf,
-  started,
-  stored,
   type ToolCondition,
   type ToolState,
   withResult,
-} from './tool-states.js';
+  worstHealth,
+} from './tool-state.js';
 
 type Transition = (state: ToolState) => ToolState;
 
@@ -24,17 +25,17 @@ function after(...transitions: Transition[]) {
   return { state, events };
 }
 
-const crash: Transition = (state) => crashed(state, { exitCode: 3, signal: null });
+const crash: Transition = (state) => afterCrash(state, { exitCode: 3, signal: null });
 const checked =
   (columns: Partial<ToolCondition>): Transition =>
   (state) =>
     withResult(state, columns);
-const failed = (why: string): Transition => checked(brokenBy(why));
-const answers: Transition = (state) => answered(state, well);
+const failed = (why: string): Transition => checked(columnsOfBroken(why));
+const answers: Transition = (state) => afterSuccessfulCall(state, well);
 const writes =
   (row: ToolCondition): Transition =>
   (state) =>
-    stored(state, row);
+    afterRowWrite(state, row);
 const well = { healthStatus: 'healthy', errorMessage: null } as const;
 const ill = { healthStatus: 'unhealthy', errorMessage: 'no disk' } as const;
 const row = { status: 'active', ...well } as const;
@@ -53,8 +54,8 @@ describe('the state of a tool', () => {
       [failed('no file'), checked({ errorMessage: 'no right' })],
       { errorMessage: 'no right' },
     ],
-    ['is active again once a process has started', [failed('no file'), started], { ...row }],
-    ['is not changed by a start alone', [checked(ill), started], ill],
+    ['is active again once a process has started', [failed('no file'), afterStart], { ...row }],
+    ['is not changed by a start alone', [checked(ill), afterStart], ill],
     ['does not crash while it cannot be started', [failed('no file'), crash], { errorMessage: 'no file' }],
     [
       'keeps what PostgreSQL can store',
@@ -75,7 +76,7 @@ describe('the state of a tool', () => {
 
 describe('events of a tool', () => {
   it.each<[string, Transition[], string[]]>([
-    ['that is well: none', [checked(well), started, writes(row)], []],
+    ['that is well: none', [checked(well), afterStart, writes(row)], []],
     [
       'that crashes with every call: one, until it has recovered',
       [crash, crash, checked(ill), crash],
@@ -85,7 +86,7 @@ describe('events of a tool', () => {
     ['that answers again', [crash, answers], ['crashed', 'recovered']],
     [
       'from bad to worse, and back',
-      [checked(ill), checked(ill), crash, failed('3 starts'), crash, failed('3 starts'), started],
+      [checked(ill), checked(ill), crash, failed('3 starts'), crash, failed('3 starts'), afterStart],
       ['degraded', 'crashed', 'failed', 'recovered'],
     ],
     [
@@ -112,9 +113,9 @@ describe('events of a tool', () => {
     const none = { healthStatus: 'degraded', errorMessage: null } as const;
     const { events } = after(
       checked(none),
-      (state) => crashed(state, { exitCode: null, signal: 'SIGSEGV' }),
+      (state) => afterCrash(state, { exitCode: null, signal: 'SIGSEGV' }),
       failed('no file'),
-      started,
+      afterStart,
     );
     expect(events).toEqual([
       {
@@ -131,4 +132,15 @@ describe('events of a tool', () => {
       { type: 'tool.recovered', message: 'It starts and answers again', data: { from: 'failed' } },
     ]);
   });
+});
+
+// prevents a broken pool from being hidden by the answer of a better one before it
+it.each([
+  [['healthy', 'degraded', 'unhealthy', 'degraded'], 'unhealthy'],
+  [['healthy', 'degraded'], 'degraded'],
+  [['healthy', 'healthy'], 'healthy'],
+  [[], undefined],
+] as const)('of the answers %j, the worst one counts', (statuses, worst) => {
+  const answers = statuses.map((healthStatus) => ({ healthStatus, errorMessage: healthStatus }));
+  expect(worstHealth(answers)).toEqual(worst && { healthStatus: worst, errorMessage: worst });
 });

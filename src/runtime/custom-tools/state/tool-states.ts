@@ -2,129 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
-import { sanitisedText } from '../../../base/common/pg-text.js';
 import { replicaName, Replicas } from '../../../base/database/replicas.js';
-import { type ToolEvent, ToolEvents } from '../../../base/streams/tool-events.js';
-import type { Ending, Reply } from '../../process-pool/pool.types.js';
+import { ToolEvents } from '../../../base/streams/tool-events.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolLogs } from '../logs/tool-logs.js';
-
-/** The status and health of a tool, as in its row. */
-export type ToolCondition = Pick<CustomTool, 'status' | 'healthStatus' | 'errorMessage'>;
-/** The part of it that a check determines. */
-export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
-
-/** Kinds of trouble, mildest first. Each has its event. */
-const kinds = ['degraded', 'crashed', 'failed'] as const;
-
-interface Trouble {
-  readonly kind: (typeof kinds)[number];
-  readonly message: string;
-  readonly data: ToolEvent['data'];
-}
-
-/** A tool at this replica. Absent columns are as in its row. */
-export interface ToolState extends Partial<ToolCondition> {
-  readonly lastHealthCheck?: Date;
-  /** The worst trouble since the tool was last well. */
-  readonly trouble?: Trouble | undefined;
-}
-
-/** The state after a check or a start. @param result the columns that it determined */
-export function withResult(
-  { trouble: before, ...state }: ToolState,
-  result: Partial<ToolCondition>,
-  crash?: Trouble,
-): ToolState {
-  const { errorMessage: why } = result;
-  const columns = why ? { ...result, errorMessage: storableMessage(why) } : result;
-  const trouble = crash ?? troubleOf(columns);
-  const isWorse = trouble && (!before || kinds.indexOf(before.kind) < kinds.indexOf(trouble.kind));
-  const isWell = columns.healthStatus === 'healthy' && !trouble;
-  const worst = isWorse ? trouble : before;
-  return { ...state, ...columns, lastHealthCheck: new Date(), trouble: isWell ? undefined : worst };
-}
-
-/** The state after a crash. Further crashes change nothing until the tool is well again. */
-export function crashed(
-  state: ToolState,
-  { exitCode, signal }: Pick<Ending, 'exitCode' | 'signal'>,
-): ToolState {
-  const how = signal === null ? `with exit code ${exitCode}` : `by ${signal}`;
-  const message = `A process of it ended ${how}`;
-  const trouble = { kind: 'crashed', message, data: { exitCode, signal } } as const;
-  const after = withResult(state, { healthStatus: 'unhealthy', errorMessage: message }, trouble);
-  return after.trouble === trouble ? after : state;
-}
-
-/** The state after a successful call, which ends the trouble of a crash at once. */
-export const answered = (state: ToolState, health: StatedHealth): ToolState =>
-  state.trouble?.kind === 'crashed' ? withResult(state, health) : state;
-
-/** The state after the start of a process, which ends status `error`. */
-export const started = (state: ToolState): ToolState =>
-  state.status === 'error' ? withResult(state, { status: 'active', ...wellNow }) : state;
-
-/** The state after the tool's row was written: that of the row. */
-export const stored = ({ trouble }: ToolState, row: ToolCondition): ToolState => ({
-  trouble: withResult({ trouble }, row).trouble,
-});
-
-function troubleOf({ status, healthStatus, errorMessage }: Partial<ToolCondition>): Trouble | undefined {
-  if (status === 'error')
-    return { kind: 'failed', message: errorMessage ?? 'It cannot be started', data: { status } };
-  if (healthStatus !== 'degraded' && healthStatus !== 'unhealthy') return undefined;
-  const message = errorMessage ?? `It reports that it is ${healthStatus}`;
-  return { kind: 'degraded', message, data: { healthStatus } };
-}
-
-/** The event of a change; undefined if the tool is neither worse nor well again. */
-export function eventOf(
-  before: ToolState,
-  after: ToolState,
-): Pick<ToolEvent, 'type' | 'message' | 'data'> | undefined {
-  const [from, to] = [before.trouble, after.trouble];
-  if (to) return to === from ? undefined : { type: `tool.${to.kind}`, message: to.message, data: to.data };
-  return (
-    from && { type: 'tool.recovered', message: 'It starts and answers again', data: { from: from.kind } }
-  );
-}
-
-const maxMessage = 4_096;
-
-/** A text of the tool, such as its stderr, made fit for its row. */
-const storableMessage = (text: string): string => sanitisedText(text).slice(0, maxMessage);
-
-/** The health of a tool without faults. */
-export const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };
-
-/** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
-export function healthOf(reply: Reply): StatedHealth {
-  if ('error' in reply) {
-    const { code, message } = reply.error;
-    // -32601: the tool does not implement `health`.
-    return code === -32601 ? wellNow : { healthStatus: 'degraded', errorMessage: message };
-  }
-  const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
-  if (status !== 'degraded' && status !== 'unhealthy') return wellNow;
-  return { healthStatus: status, errorMessage: typeof message === 'string' ? message : null };
-}
-
-/**
- * Columns of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined if there was none during the test start, which is no fault
- */
-export function answeredNow(health: Reply | undefined) {
-  const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;
-  const reason = errorMessage === null ? null : storableMessage(errorMessage);
-  return { healthStatus, errorMessage: reason, lastHealthCheck: new Date() };
-}
-
-/** Columns of a tool that cannot be started. */
-export function brokenBy(reason: string) {
-  const errorMessage = storableMessage(reason);
-  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
-}
+import { afterRowWrite, eventOf, type ToolCondition, type ToolState } from './tool-state.js';
 
 /** A replica at which a tool is not well. */
 export interface ReplicaTrouble extends ToolCondition {
@@ -134,7 +16,7 @@ export interface ReplicaTrouble extends ToolCondition {
   readonly host: string;
 }
 
-const store = `
+const upsertCondition = `
   INSERT INTO tool_conditions (tool, replica, status, health, error)
   SELECT name, $2, $3, $4, $5 FROM custom_tools WHERE name = $1 AND status <> 'inactive'
   ON CONFLICT (tool, replica) DO UPDATE
@@ -156,7 +38,7 @@ const selectTroubles = `
 export class ToolStates {
   private readonly states = new Map<string, ToolState & { readonly revision: number | undefined }>();
   /** This replica's rows of tool_conditions, as JSON. */
-  private readonly stored = new Map<string, string>();
+  private readonly writtenRows = new Map<string, string>();
   private readonly writes = new KeyedMutex();
 
   constructor(
@@ -204,7 +86,7 @@ export class ToolStates {
     this.logs.status(name, row.status, row.errorMessage);
     return row.status === 'inactive'
       ? this.forget(name)
-      : this.change(name, undefined, (state) => stored(state, row));
+      : this.change(name, undefined, (state) => afterRowWrite(state, row));
   }
 
   /** Forgets a tool that was disabled or deleted. @throws the database's error */
@@ -234,17 +116,17 @@ export class ToolStates {
       const isWell = status === 'active' && (healthStatus === 'healthy' || healthStatus === 'unknown');
       const values = [status, healthStatus, errorMessage];
       const row = isWell ? undefined : JSON.stringify(values);
-      if (row === this.stored.get(name)) return;
+      if (row === this.writtenRows.get(name)) return;
       const key = [name, this.replicas.id];
       if (row !== undefined) {
-        const written = await this.db.query<unknown[]>(store, [...key, ...values]);
-        if (written.length > 0) return void this.stored.set(name, row);
+        const written = await this.db.query<unknown[]>(upsertCondition, [...key, ...values]);
+        if (written.length > 0) return void this.writtenRows.set(name, row);
         // The tool was disabled or deleted at another replica.
         this.states.delete(name);
       }
-      if (this.stored.has(name))
+      if (this.writtenRows.has(name))
         await this.db.query('DELETE FROM tool_conditions WHERE tool = $1 AND replica = $2', key);
-      this.stored.delete(name);
+      this.writtenRows.delete(name);
     });
   }
 }

@@ -11,18 +11,19 @@ import { ProcessMetrics } from '../running/process.metrics.js';
 import { RunningTools, type RuntimeEvent } from '../running/running-tools.js';
 import { sumOfStats } from '../running/tool-backend.js';
 import {
-  answered,
-  brokenBy,
-  crashed,
-  withResult,
+  afterCrash,
+  afterStart,
+  afterSuccessfulCall,
+  columnsOfBroken,
   healthOf,
-  started,
+  healthyColumns,
   type StatedHealth,
   type ToolCondition,
   type ToolState,
-  ToolStates,
-  wellNow,
-} from './tool-states.js';
+  withResult,
+  worstHealth,
+} from './tool-state.js';
+import { ToolStates } from './tool-states.js';
 
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
 
@@ -81,7 +82,7 @@ export class ToolSupervisor {
     const all = answers
       .filter((answer) => answer !== undefined)
       .map((answer) => (answer instanceof Error ? unhealthy(answer.message) : healthOf(answer.reply)));
-    const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
+    const worst = worstHealth(all);
     if (!worst) return;
     const { healthStatus, errorMessage } = this.withTroubles(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
@@ -99,7 +100,7 @@ export class ToolSupervisor {
   /** Records a failed test start. The tool is broken until another test start or a process of its own succeeds. */
   broken(name: string, reason: string): Promise<void> {
     this.log.write({ tool: name, event: 'error', error: reason });
-    return this.report(name, brokenBy(reason));
+    return this.report(name, columnsOfBroken(reason));
   }
 
   /** Records that a tool's changed files do not start, while its old processes go on. */
@@ -107,12 +108,14 @@ export class ToolSupervisor {
     const what = 'Its changed files do not start, and what ran before goes on';
     this.unstarted.set(name, `${what}: ${reason}`);
     this.logBoth({ tool: name, event: 'error', error: reason }, what);
-    return this.report(name, this.withTroubles(name, wellNow));
+    return this.report(name, this.withTroubles(name, healthyColumns));
   }
 
   /** Ends the trouble of `changedFilesFailed`, because the tool runs its present files. */
   changedFilesResolved(name: string): Promise<void> | undefined {
-    return this.unstarted.delete(name) ? this.report(name, this.withTroubles(name, wellNow)) : undefined;
+    return this.unstarted.delete(name)
+      ? this.report(name, this.withTroubles(name, healthyColumns))
+      : undefined;
   }
 
   /** Records the result of a check or a start in the tool's state at this replica. */
@@ -151,8 +154,8 @@ export class ToolSupervisor {
     const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
     if (name === undefined || !this.states.hasCrashed(name)) return;
     if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
-    const health = this.withTroubles(name, wellNow);
-    this.logFailure(this.change(name, (state) => answered(state, health)));
+    const health = this.withTroubles(name, healthyColumns);
+    this.logFailure(this.change(name, (state) => afterSuccessfulCall(state, health)));
   }
 
   private on(event: RuntimeEvent): void {
@@ -161,11 +164,11 @@ export class ToolSupervisor {
     const { pool: tool, source } = event;
     // Pools of dry runs and of replaced configurations do not affect the tool's state.
     if (!this.running.poolsOf(tool).includes(source)) return;
-    if (event.type === 'failed') this.logFailure(this.report(tool, brokenBy(event.error)));
+    if (event.type === 'failed') this.logFailure(this.report(tool, columnsOfBroken(event.error)));
     else if (event.type === 'spawn' && !this.retriesByItself(tool))
-      this.logFailure(this.change(tool, started));
+      this.logFailure(this.change(tool, afterStart));
     else if (event.type === 'terminate' && event.reason === 'crash')
-      this.logFailure(this.change(tool, (state) => crashed(state, event)));
+      this.logFailure(this.change(tool, (state) => afterCrash(state, event)));
   }
 
   private logEvent(event: RuntimeEvent): void {

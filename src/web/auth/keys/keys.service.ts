@@ -20,7 +20,7 @@ import { type KeyChanges, KeysRepository } from './keys.repository.js';
 import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 
 /** Scopes that are not limited by projects, so that a key with one cannot have a list of projects. */
-const ofTheWholeServer: readonly Scope[] = ['audit:read', 'tools:admin', 'admin'];
+const serverWideScopes: readonly Scope[] = ['audit:read', 'tools:admin', 'admin'];
 
 /** Interval at which last uses are stored, instead of a statement per request. */
 const usesEveryMs = 10_000;
@@ -146,7 +146,7 @@ export function refuseIdleLimits(
   { projects, tools, mcpServers }: UpdateKeyBody,
 ): void {
   const all = allScopesOf(scopes);
-  const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');
+  const wide = serverWideScopes.filter((scope) => all.has(scope)).join(', ');
   const detail = (what: string): string =>
     `would not hold a key that has ${what}: leave out the one or the other`;
   const limit = tools ? 'tools' : mcpServers && 'mcpServers';

@@ -37,9 +37,10 @@ export class TokenIssuer {
   private readonly clients = new Map<string, HttpClient>();
   private readonly keys = new Cached(() => this.loadKeys());
   private readonly knownMetadata = new Cached(() => this.loadMetadata());
-  /** Times are those of `performance.now()`. */
+  /** When the keys were read, in the time of `performance.now()`. */
   private keysReadAt = 0;
-  private readKeysAgainAt = 0;
+  /** Earliest time of the next read. */
+  private nextReadAt = 0;
   /** Present if the keys could not be read the last time. */
   private keysFailure: Error | undefined;
   private asking = 0;
@@ -105,17 +106,38 @@ export class TokenIssuer {
     });
   }
 
-  /** Reads the keys again if they are old. If that failed before, one token at a time waits for it. @throws UpstreamFailure */
+  /** Sends a request to an address of the issuer. Only origins that the operator configured may be private. */
+  async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
+    const { issuer, jwksUri } = this.settings;
+    const url = URL.parse(String(address));
+    if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');
+    const { origin, hostname, pathname, search } = url;
+    const isNamed = [issuer, jwksUri].some(
+      (named) => named !== undefined && new URL(named).origin === origin,
+    );
+    const obstacle = (found: string | undefined): string | undefined =>
+      isNamed ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), found);
+    const client = this.clients.get(origin) ?? new HttpClient({ ...limits, origin, obstacle });
+    this.clients.set(origin, client);
+    return client.ask({ ...request, path: `${pathname}${search}` });
+  }
+
+  /**
+   * Reloads the keys if the pause since the last read is over. While the issuer does not answer, one token waits for the
+   * reload and the others fail at once with the last error.
+   * @throws UpstreamFailure
+   */
   private async readKeys(keys: KeySet): Promise<void> {
-    const isTime = performance.now() >= this.readKeysAgainAt;
+    const isTime = performance.now() >= this.nextReadAt;
     if (this.keysFailure && (keys.reloading || !isTime)) throw this.keysFailure;
     if (isTime) await keys.reload();
   }
 
   private async loadKeys(): Promise<KeySet> {
     const { createRemoteJWKSet, customFetch } = await import('jose');
-    const { jwksUri = (await this.metadata()).jwks_uri } = this.settings;
-    const set = createRemoteJWKSet(new URL(String(jwksUri)), {
+    const jwksUri = this.settings.jwksUri ?? (await this.metadata()).jwks_uri;
+    // jose needs a URL, but the fetch below ignores it.
+    const set = createRemoteJWKSet(new URL(this.settings.issuer), {
       [customFetch]: async () => Response.json(await this.keySet(jwksUri)),
       cooldownDuration: Infinity,
       cacheMaxAge: Infinity,
@@ -130,12 +152,12 @@ export class TokenIssuer {
       const keySet = await this.ask(uri, { method: 'GET', headers });
       this.keysFailure = undefined;
       this.keysReadAt = performance.now();
-      this.readKeysAgainAt = this.keysReadAt + minKeysMs;
+      this.nextReadAt = this.keysReadAt + minKeysMs;
       return keySet;
     } catch (error) {
       this.logger.warn(`The keys of ${this.settings.issuer} cannot be read: ${messageOf(error)}`);
       this.keysFailure = error as Error;
-      this.readKeysAgainAt = performance.now() + retryPauseMs;
+      this.nextReadAt = performance.now() + retryPauseMs;
       throw error;
     }
   }
@@ -151,22 +173,6 @@ export class TokenIssuer {
     });
     if (isObject(metadata) && metadata['issuer'] === issuer) return metadata;
     throw new UpstreamFailure('invalid_answer', 'its metadata names another issuer');
-  }
-
-  /** Sends a request to an address of the issuer. Only origins that the operator configured may be private. */
-  async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
-    const { issuer, jwksUri } = this.settings;
-    const url = URL.parse(String(address));
-    if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');
-    const { origin, hostname, pathname, search } = url;
-    const isNamed = [issuer, jwksUri].some(
-      (named) => named !== undefined && new URL(named).origin === origin,
-    );
-    const obstacle = (found: string | undefined): string | undefined =>
-      isNamed ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), found);
-    const client = this.clients.get(origin) ?? new HttpClient({ ...limits, origin, obstacle });
-    this.clients.set(origin, client);
-    return client.ask({ ...request, path: `${pathname}${search}` });
   }
 }
 

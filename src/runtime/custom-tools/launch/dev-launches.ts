@@ -14,41 +14,43 @@ import { LaunchPreparation, ToolSandbox } from './launch-preparation.js';
 import { processLimits } from './tool-inspector.js';
 
 /** Prepares tools for `toolkeeper tool dev` without a running server. */
-export type Desk = Awaited<ReturnType<typeof openDesk>>;
+export type DevLaunches = Awaited<ReturnType<typeof openDevLaunches>>;
 /** A tool that is ready to be started. */
-export type Launch = Awaited<ReturnType<Desk['prepare']>>;
+export type Launch = Awaited<ReturnType<DevLaunches['prepare']>>;
 
-/** Runs tools as the author, because a separate user may not read the author's files. A server copies these files. */
-const author = -1;
+/** No real uid, so that the sandbox runs the tool as its author: another user may not read the author's files. */
+const notRoot = -1;
+/** The sandbox asks the HTTP server for its address; here there is none. */
 const noServer = { httpAdapter: { getHttpServer: () => ({ address: () => null }) } } as HttpAdapterHost;
 
 /** Prepares tools as the server of these settings would, without its database. */
-export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string) {
+export async function openDevLaunches(environment: NodeJS.ProcessEnv, dataDir: string) {
   const config = loadConfig({ ...environment, TOOLKEEPER_DATA_DIR: dataDir });
-  /** The variables of the tool, not encrypted. */
+  /** The variables of the tool that is being prepared; a server decrypts them from the row. */
   let env = {};
-  const desk: DynamicModule = {
+  const module: DynamicModule = {
     module: class {},
     imports: [ConfigModule.forRoot(config)],
     providers: [
       LaunchPreparation,
       ToolSandbox,
-      { provide: Sandbox, useFactory: () => sandboxOfHost(config, noServer, author) },
+      { provide: Sandbox, useFactory: () => sandboxOfHost(config, noServer, notRoot) },
       { provide: EnvCipher, useValue: { open: () => env } },
+      // Never called: the tool of a project has no bundle and no accounts.
       { provide: BundleFolders, useValue: {} },
       { provide: Accounts, useValue: {} },
       { provide: ToolSpawner, useValue: { endsDescendants: false } },
       { provide: HttpAdapterHost, useValue: noServer },
     ],
   };
-  const app = await NestFactory.createApplicationContext(desk, { logger: false, abortOnError: false });
+  const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   const { defaultTimeoutMs } = config.customTools;
   return {
     /** @throws Problem that a registration of the project would cause */
     async prepare(project: object) {
       const create = await new DtoPipe().read(CustomToolCreate, project);
-      const given = Object.entries(create.env ?? {});
-      env = Object.fromEntries(given.map(([name, it]) => [name, typeof it === 'string' ? it : it.value]));
+      const variables = Object.entries(create.env ?? {});
+      env = Object.fromEntries(variables.map(([name, it]) => [name, typeof it === 'string' ? it : it.value]));
       const own = { id: 'dev', userNumber: 0, env: {}, timeoutMs: defaultTimeoutMs, bundle: null };
       const tool = initialTool(create, own);
       const launch = await app.get(LaunchPreparation).prepare(tool);
