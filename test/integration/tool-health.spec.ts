@@ -349,6 +349,43 @@ describe('how a tool is doing now', () => {
     expect(await nowOf('orders')).toMatchObject({ callsSince: 32, failuresSince: 2 });
   });
 
+  it('begins with the last failed probe of an open circuit, though successes follow in its minute', async () => {
+    await record('orders', 20, { ...failure, recordedAt: inMinute(9) });
+    for (const back of [8, 6]) await record('orders', 1, { ...failure, recordedAt: inMinute(back) });
+    await record('orders', 30, { recordedAt: new Date(inMinute(6).getTime() + 1) });
+    await record('orders', 50, { recordedAt: inMinute(3) });
+    const recoveringSince = inMinute(6).toISOString();
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince, callsSince: 80, failuresSince: 0 });
+    await record('orders', 1, { ...failure, recordedAt: inMinute(2) });
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince: minuteOf(inMinute(6)) });
+  });
+
+  it.each([
+    ['three failures in a row end it', 0, 3, 'failing'],
+    ['two may be chance', 0, 2, 'recovering'],
+    ['three may be chance where a fifth fails', 20, 3, 'recovering'],
+    ['eight are none', 20, 8, 'failing'],
+  ])('a recovery in which all newest calls fail: %s', async (_, failuresBefore, inARow, state) => {
+    await record('orders', 60, { ...failure, recordedAt: inMinute(40) });
+    for (const back of [30, 20]) {
+      await record('orders', failuresBefore, { ...failure, recordedAt: inMinute(back) });
+      await record('orders', 100 - failuresBefore, { recordedAt: new Date(inMinute(back).getTime() + 1) });
+    }
+    // The minute of the second outage has many successes before it.
+    await record('orders', 50, { recordedAt: inMinute(1) });
+    expect(await nowOf('orders')).toMatchObject({ failingSince: null, recoveringSince: expect.any(String) });
+    const again = new Date(inMinute(1).getTime() + 1);
+    await record('orders', inARow, { ...failure, recordedAt: again });
+    const outage = { callsSince: inARow, failuresSince: inARow, callersSince: 1, recoveringSince: null };
+    expect(await nowOf('orders')).toMatchObject(
+      state === 'failing'
+        ? { failingSince: again.toISOString(), ...outage }
+        : { failingSince: null, recoveringSince: expect.any(String) },
+    );
+    await record('orders', 1, { recordedAt: new Date(again.getTime() + 1) });
+    expect(await nowOf('orders')).toMatchObject({ failingSince: null, recoveringSince: expect.any(String) });
+  });
+
   it('leaves a steady share of failures at its threshold to the grade', async () => {
     for (const [back, failures] of [1, 3, 2, 1, 4, 2, 1, 3, 2].entries()) {
       await record('weather', failures, { ...failure, recordedAt: inMinute(back) });

@@ -24,6 +24,8 @@ export interface CallsSince {
 export interface Course {
   readonly state: 'failing' | 'recovering';
   readonly calls: CallsSince;
+  /** Start of the first minute with calls after the outage; the outage may have ended in it. */
+  readonly firstMinute?: number | undefined;
 }
 
 /** The period that counts as now. */
@@ -34,6 +36,8 @@ const minFailures = 3;
 const breakChance = 0.03;
 /** Max probability that the successes of a recovery are chance. */
 const recoveryChance = 0.01;
+/** Max probability that failures in a row are chance in a recovery. Each of its calls may begin such a row. */
+const relapseChance = 0.001;
 
 /** State of a tool after some minutes. */
 interface Phase {
@@ -46,6 +50,7 @@ interface Phase {
   readonly outage?: CallsSince;
   /** End of the last failing minute. */
   readonly failedUntil: number;
+  readonly firstMinute?: number;
 }
 
 const addCalls = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
@@ -103,10 +108,10 @@ export function courseOf(
 function courseByMinutes(minutes: readonly CallsSince[], minRate: number): Course | undefined {
   let phase: Phase = { state: 'fine', calls: { since: 0, calls: 0, failures: 0 }, failedUntil: 0 };
   for (const minute of minutes) if (minute.calls > 0) phase = phaseAfter(phase, minute, minRate);
-  const { state, pending } = phase;
+  const { state, pending, firstMinute } = phase;
   const calls = pending ? addCalls(phase.calls, pending) : phase.calls;
   if (state === 'fine' || (state === 'recovering' && successRate(calls) < minRate)) return undefined;
-  return { state, calls };
+  return { state, calls, firstMinute };
 }
 
 /** The state of a tool after one more minute with calls. */
@@ -117,7 +122,9 @@ function phaseAfter(phase: Phase, minute: CallsSince, minRate: number): Phase {
   if (state === 'failing') {
     if (successRate(pending) < minRate) return { state, calls: addCalls(calls, pending), failedUntil: end };
     if (!hasRecovered(pending, calls)) return { ...phase, pending };
-    return { state: 'recovering', calls: { ...pending, since: failedUntil }, outage: calls, failedUntil };
+    const { since: firstMinute, failures } = pending;
+    const recovery = { ...pending, since: failures > 0 ? firstMinute : failedUntil };
+    return { state: 'recovering', calls: recovery, outage: calls, failedUntil, firstMinute };
   }
   if (successRate(pending) >= failingRate(minRate))
     return { ...phase, calls: addCalls(calls, pending), pending: undefined };
@@ -145,9 +152,9 @@ function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailur
   const { successesAfter } = last;
   const since = last.at.getTime();
   if (course.state === 'recovering') {
-    const { since: start, calls, failures } = course.calls;
+    const { calls, failures } = course.calls;
     // The first minute of a recovery may begin with the end of the outage. Later failures belong to the recovery.
-    if (since >= start + minuteMs) return course;
+    if (since >= (course.firstMinute ?? 0) + minuteMs) return course;
     return { ...course, calls: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
   }
   if (!first) return course;
@@ -157,6 +164,17 @@ function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailur
   return hasRecovered(recovery, { ...failing, calls: Math.max(failures, failing.calls - successesAfter) })
     ? { state: 'recovering', calls: recovery }
     : { state: 'failing', calls: failing };
+}
+
+/** Ends a recovery in which all newest calls failed: minutes with many successes before would hide a second outage. */
+function withRelapse(course: Course, last: LastFailure | undefined, minRate: number): Course {
+  if (course.state === 'failing' || !last?.firstInARow) return course;
+  const { inARow, firstInARow } = last;
+  const row = { since: firstInARow.getTime(), calls: inARow, failures: inARow };
+  const { calls, failures } = course.calls;
+  const failureRate = Math.max(0, failures - inARow) / Math.max(1, calls - inARow);
+  const hasRelapsed = hasBroken(row, minRate) && failureRate ** inARow <= relapseChance;
+  return hasRelapsed ? { state: 'failing', calls: row } : course;
 }
 
 const isoOrNull = (ms: number | undefined): string | null =>
@@ -205,17 +223,20 @@ export class RecentCalls {
 
   /** State at a time. @param tools default: all @returns a view for any name; a tool without calls has zeros */
   async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
-    const [figures, courses] = await Promise.all([
+    const [figures, byMinutes] = await Promise.all([
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
       this.courses(now, tools),
     ]);
+    const lasts = await this.metrics.getLastFailures([...byMinutes.keys()], new Date(now - dayMs));
+    const courses = new Map(
+      [...byMinutes].map(([tool, course]) => {
+        const { successRateDegraded } = this.knownTools.thresholdsOf(tool);
+        return [tool, withRelapse(course, lasts.get(tool), successRateDegraded)];
+      }),
+    );
     const failing = [...courses].filter(([, { state }]) => state === 'failing');
-    const [firsts, lasts] = await Promise.all([
-      this.metrics.getFirstFailures(
-        new Map(failing.map(([tool, { calls }]) => [tool, new Date(calls.since)])),
-      ),
-      this.metrics.getLastFailures([...courses.keys()], new Date(now - dayMs)),
-    ]);
+    const starts = failing.map(([tool, { calls }]) => [tool, new Date(calls.since)] as const);
+    const firsts = await this.metrics.getFirstFailures(new Map(starts));
     return (tool) => {
       const last = lasts.get(tool);
       const first = firsts.get(tool);

@@ -64,6 +64,10 @@ export interface LastFailure {
   readonly message: string | null;
   /** Successes since then; counted up to 1,000. */
   readonly successesAfter: number;
+  /** Failures since the last success, counted up to 1,000. */
+  readonly inARow: number;
+  /** The first of these; null if the newest call succeeded. */
+  readonly firstInARow: Date | null;
 }
 
 /** The failure with which a tool began to fail. */

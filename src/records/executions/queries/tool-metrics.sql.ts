@@ -38,7 +38,7 @@ const isFault = `tool_name = tool AND status <> 'success' AND NOT is_test AND ($
 
 /** Parameters: tools, since, max successes to count after the failure, projects. */
 export const selectLastFailures = `
-  SELECT tool, last.*, (
+  SELECT tool, last.*, run.*, (
     SELECT count(*)::float8
     FROM (
       SELECT FROM tool_metrics
@@ -53,7 +53,19 @@ export const selectLastFailures = `
     WHERE ${isFault} AND recorded_at >= $2 AND ${inProjects('$4')}
     ORDER BY recorded_at DESC
     LIMIT 1
-  ) AS last`;
+  ) AS last
+  CROSS JOIN LATERAL (
+    WITH newest AS (
+      SELECT recorded_at, status = 'success' AS succeeded
+      FROM tool_metrics
+      WHERE tool_name = tool AND (status = 'success' AND NOT is_test OR ${isFault}) AND recorded_at >= $2 AND ${inProjects('$4')}
+      ORDER BY recorded_at DESC
+      LIMIT $3
+    )
+    SELECT count(*)::int AS "inARow", min(recorded_at) AS "firstInARow"
+    FROM newest
+    WHERE recorded_at > COALESCE((SELECT max(recorded_at) FROM newest WHERE succeeded), '-infinity')
+  ) AS run`;
 
 /** Parameters: tools, the minute in which each began to fail, projects. */
 export const selectFirstFailures = `
