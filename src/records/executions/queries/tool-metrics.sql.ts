@@ -90,13 +90,15 @@ export const selectFirstFailures = `
   ) AS first
   WHERE first.at IS NOT NULL`;
 
-/** Parameters: tool, limit, projects. */
-export const selectRecentOutcomes = `
+const lastOutcome = (isIt: string): string => `(
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
-  WHERE tool_name = $1 AND NOT is_test AND ${inProjects('$3')}
+  WHERE tool_name = $1 AND ${isIt} AND NOT is_test AND recorded_at >= $2 AND ${inProjects('$3')}
   ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT $2`;
+  LIMIT 1)`;
+
+/** Parameters: tool, since, projects. */
+export const selectLastOutcomes = `${lastOutcome("status = 'success'")} UNION ALL ${lastOutcome("status <> 'success'")}`;
 
 /** Parameters: threshold in ms, limit, whether test calls count, projects. */
 export const selectSlow = `
