@@ -80,6 +80,7 @@ it('from an empty folder to a tool that was broken, mended and removed', async (
   expect(broken[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('tool_crashed') });
   const ill = await cli.run('tool', 'health', name);
   expect(ill).toMatchObject({ code: 1, stdout: expect.stringMatching(/^circuit: +(open|half_open)$/m) });
+  expect(ill.stdout).toMatch(/^now: +\d+\.\d % of \d+ calls failing since \d{4}-.*Z, error: .*exit code 1/m);
   const state = /^main_path +custom +active +failing now, circuit (half-)?open /m;
   expect(await ok(cli.run('tool', 'list', name))).toMatch(state);
 
@@ -150,6 +151,17 @@ describe('what is wrong', () => {
       [undefined],
     ]);
   });
+});
+
+it('the health of a tool names who holds its circuit', async () => {
+  await tk.register('held');
+  const hold = { by: 'ann', reason: 'failover' };
+  await tk.http.post('/api/v1/tool-health/held/circuit/open').send(hold);
+  const { code, stdout } = await cli.run('tool', 'health', 'held');
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/^circuit: +open\nheld by: +\S+\nbecause: +failover$/m),
+  ]);
 });
 
 it('the health of a tool that is gone is no health', async () => {

@@ -90,11 +90,25 @@ function healthIn(health: SystemHealthView | undefined, tool: string): Partial<L
   };
 }
 
-function howNow({ status, now }: ToolReportView): string {
+type Condition = Pick<ToolReportView, 'status' | 'now'>;
+
+function howNow({ status, now }: Condition): string {
   if (now.failingSince !== null) return 'failing now';
   if (now.recoveringSince !== null && status !== 'healthy') return 'recovering';
   return status === 'unknown' ? 'not graded' : status;
 }
+
+/** How a tool that fails or recovers is doing, with its error. */
+function nowOf({ status, now }: Condition): string | undefined {
+  const { failingSince, recoveringSince, callsSince, failuresSince, lastError } = now;
+  const error = oneLine(lastError?.message ?? lastError?.errorType ?? 'unknown');
+  if (failingSince !== null)
+    return `${percent(failuresSince / (callsSince || 1))} of ${callsSince} calls failing since ${failingSince}, error: ${error}`;
+  if (recoveringSince === null || status === 'healthy') return undefined;
+  return `recovering: ${failuresSince} of ${callsSince} calls failed since ${recoveringSince}, last error: ${error}`;
+}
+
+const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
@@ -111,17 +125,18 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
   ]);
   // Fails for a removed tool, whose metrics still exist.
   if (!processes) await ask(getTool({ client, path: { name: tool } }));
-  const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
   out.answer({ ...(processes && { processes }), report, circuit }, () =>
     out.members({
       status: processes?.status,
       executable: processes?.healthStatus,
       why: processes?.errorMessage ?? undefined,
+      now: nowOf(report),
       grade: report.status,
       calls: `${report.totalCalls} in the last hour, ${percent(report.successRate)} succeeded`,
       latency:
         report.totalCalls > 0 ? `p50 ${report.p50LatencyMs} ms, p95 ${report.p95LatencyMs} ms` : undefined,
       circuit: circuit.state,
+      'held by': circuit.heldByHand ? (circuit.by ?? undefined) : undefined,
       because: circuit.reason ?? undefined,
       issues: report.issues.join('; ') || undefined,
       advice: report.recommendations.join('; ') || undefined,
