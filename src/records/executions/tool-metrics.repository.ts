@@ -64,9 +64,8 @@ export interface LastFailure {
   readonly message: string | null;
   /** Successes since then; counted up to 1,000. */
   readonly successesAfter: number;
-  /** Failures since the last success, counted up to 1,000. */
+  /** Failures since the last success, counted up to 1,000, and the first of these. */
   readonly inARow: number;
-  /** The first of these; null if the newest call succeeded. */
   readonly firstInARow: Date | null;
 }
 
@@ -290,8 +289,7 @@ export class ToolMetricsRepository {
   /** The newest failure of each tool, by tool name; callers' errors and test calls excluded. */
   async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, LastFailure>> {
     if (tools.length === 0) return new Map();
-    const names = tools.map(sanitisedText);
-    const values = [names, since, maxSuccessesAfter];
+    const values = [tools.map(sanitisedText), since, maxSuccessesAfter];
     const rows = await this.selectOwn<LastFailure & { tool: string }>(sql.selectLastFailures, values);
     return new Map(rows.map((row) => [row.tool, row]));
   }
@@ -299,8 +297,7 @@ export class ToolMetricsRepository {
   /** The first failure of each tool in the minute in which it began to fail, by tool name. */
   async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, FirstFailure>> {
     if (minutes.size === 0) return new Map();
-    const tools = [...minutes.keys()].map(sanitisedText);
-    const values = [tools, [...minutes.values()]];
+    const values = [[...minutes.keys()].map(sanitisedText), [...minutes.values()]];
     const rows = await this.selectOwn<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
     return new Map(rows.map((row) => [row.tool, row]));
   }
