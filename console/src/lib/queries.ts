@@ -107,11 +107,16 @@ export const templatesQuery = queryOptions({
   staleTime: Infinity,
 });
 
+/** The period of all figures about health, so that a tool's head and its cards agree. */
+const healthMs = 15_000;
+/** Figures of a period that has ended change no more. */
+const liveIn = ({ until }: TimeRange) => ({ refetchInterval: until === undefined && healthMs });
+
 /** The grade of each tool with its figures of the last hour. All screens show this one answer, so that they agree. */
 export const healthQuery = queryOptions({
   queryKey: ['health', 'all'],
   queryFn: ({ signal }) => ask(getHealthOfAllTools({ signal })),
-  refetchInterval: 15_000,
+  refetchInterval: healthMs,
   // The next screen shows the same figures.
   staleTime: 10_000,
 });
@@ -136,6 +141,7 @@ export const errorPatternsQuery = (tool: string, range = figuresRange({})) =>
   queryOptions({
     queryKey: ['health', 'patterns', tool, range],
     queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: asMoments(range), signal })),
+    ...liveIn(range),
   });
 
 export const circuitQuery = (tool: string) =>
@@ -151,6 +157,7 @@ export const statsQuery = (tool: string, range: TimeRange) =>
   queryOptions({
     queryKey: ['health', 'stats', tool, range],
     queryFn: ({ signal }) => ask(getToolStats({ path: { tool }, query: asMoments(range), signal })),
+    ...liveIn(range),
   });
 
 export const callersQuery = (
@@ -161,14 +168,15 @@ export const callersQuery = (
   queryOptions({
     queryKey: ['health', 'callers', tool, range, by],
     queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, ...asMoments(range) }, signal })),
+    ...liveIn(range),
   });
 
 export const seriesQuery = (tool: string | undefined, range: TimeRange) =>
   queryOptions({
     queryKey: ['health', 'series', tool, range],
     queryFn: ({ signal }) => ask(getSeries({ query: { tool, ...asMoments(range) }, signal })),
-    refetchInterval: 30_000,
-    // The old range is drawn until the new one is loaded.
+    ...liveIn(range),
+    // Another range is drawn over the one before, not into an empty place.
     placeholderData: keepPreviousData,
   });
 
