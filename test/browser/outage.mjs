@@ -117,7 +117,7 @@ for (const history of ['a new server', 'a server with an hour of calls']) {
       };
       await shows(
         '/tools',
-        /^(orders|stock) .*failing now.* 100 %.*(orders|stock) .*failing now.* fine /,
+        /^(orders|stock) .*failing now.* 100 % now.*(orders|stock) .*failing now.* fine /,
         'tbody',
       );
       await shows('/tools/stock/health', /Its calls are refused for .*: could not connect to server/);

@@ -84,7 +84,8 @@ const columns: readonly Column<ToolRow>[] = [
   },
   {
     ...{ name: 'Failing', isNumber: true, sort: { by: 'failing', value: failing, isDescending: true } },
-    cell: (row) => shown(failing(row), percent),
+    cell: (row) =>
+      shown(failing(row), percent) + (row.report && courseOf(row.report) === 'failing' ? ' now' : ''),
   },
   {
     ...{ name: 'Average', isNumber: true, sort: { by: 'latency', value: average, isDescending: true } },
