@@ -182,9 +182,10 @@ describe('journeys', () => {
       await lab.signIn(visitor);
       const card = page.getByRole('article').filter({ hasText: name });
       await card.getByText('1 refused').waitFor();
-      const count = card.getByRole('link', { name: '5 × tool_crashed' });
+      await card.getByText(/100 % failing since \d\d:\d\d · 5 calls/).waitFor();
+      const failed = card.getByRole('link', { name: 'tool_crashed', exact: true });
       const list = `/console/executions?tool=${name}&errorType=tool_crashed&since=1h`;
-      assert.equal(await count.getAttribute('href'), list);
+      assert.equal(await failed.getAttribute('href'), list);
       const failures = page.locator('section', {
         has: page.getByRole('heading', { name: 'Newest failures' }),
       });

@@ -154,12 +154,23 @@ for (const history of ['a new server', 'a server with an hour of calls']) {
       rmSync(file('orders'));
       rmSync(file('stock'));
       const mended = Date.now();
-      const took = await reads('orders', /recovering: 0 of \d+ failed since \d\d:\d\d/, minute);
+      const took = await reads(
+        'orders',
+        /recovering: 0 of \d+ failed since \d\d:\d\d.*last error .* ago: .*Connection refused/,
+        minute,
+      );
       console.log(`# recovering after ${took} ms`);
       const { status, now } = await report('orders');
       assert.notEqual(status, 'healthy');
       assert(Math.abs(Date.parse(now.recoveringSince) - mended) < minute);
       assert.equal(now.failingSince, null);
+    });
+
+    it('says at the next look that it fails again', async () => {
+      writeFileSync(file('orders'), '');
+      await until(async () => (await report('orders')).now.failingSince !== null, 'a second outage', 10_000);
+      const took = await reads('orders', /failing now.*100 % failing since.*Connection refused/, 20_000);
+      console.log(`# named again after ${took} ms`);
     });
   });
 }

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { serverOf } from '../../lib/all-tools.js';
-import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
+import type { CircuitStateView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
@@ -116,7 +116,7 @@ const acts = {
 } as const;
 
 function TroubleRow(trouble: Trouble): ReactNode {
-  const { tool: name, report, circuit, fault, spent } = trouble;
+  const { tool: name, report, circuit, fault } = trouble;
   const unavailable = unavailableOf(trouble);
   const isHeld = unavailable?.state === 'held';
   const act = isHeld ? acts.review : fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
@@ -132,16 +132,10 @@ function TroubleRow(trouble: Trouble): ReactNode {
           <ToolState unavailable={unavailable} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}
         </h3>
-        <p>
-          {fault ?? (isHeld ? unavailable.why : report && <Reason report={report} />)}{' '}
-          {report && <FindingsLink tool={name} findings={report.findings} />}
-          {spent !== undefined && (
-            <Link to="/investigations" search={{ spent: true }} className={css.circuit}>
-              budget spent by {counted(spent, 'investigation')}
-            </Link>
-          )}
-          {fault === undefined && circuit && <Refusing circuit={circuit} isAlone={!report} />}
+        <p className={css.reason}>
+          {fault ?? (isHeld ? unavailable.why : report && <Reason report={report} />)}
         </p>
+        <Hints {...trouble} />
       </div>
       <div className={css.spark}>
         {report?.trend && <Sparkline values={report.trend.calls} bad={report.trend.failures} />}
@@ -157,9 +151,24 @@ function TroubleRow(trouble: Trouble): ReactNode {
   );
 }
 
+/** What else callers meet, below the reason. While a tool fails, a spent budget is no matter. */
+function Hints({ tool, report, circuit, fault, spent }: Trouble): ReactNode {
+  const isFailing = report !== undefined && courseOf(report) === 'failing';
+  const hints = [
+    report && report.findings > 0 && <FindingsLink key="findings" tool={tool} findings={report.findings} />,
+    spent !== undefined && !isFailing && (
+      <Link key="spent" to="/investigations" search={{ spent: true }}>
+        budget spent by {counted(spent, 'investigation')}
+      </Link>
+    ),
+    fault === undefined && circuit && <Refusing key="circuit" circuit={circuit} isAlone={!report} />,
+  ].filter(Boolean);
+  return hints.length > 0 && <p className={css.hints}>{hints}</p>;
+}
+
 /** For how long a circuit refuses calls, and when they are tried again. Its reason stands there if no error does. */
 const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: boolean }): ReactNode => (
-  <span className={css.circuit}>
+  <span>
     circuit <Since at={circuit.openSince ?? circuit.since} />
     {!circuit.heldByHand && circuit.nextProbeAt !== null && (
       <>
@@ -174,33 +183,45 @@ const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: bo
 /** Why a tool is listed: the error of now, its refusals, its most frequent failure, or what its grade says. */
 function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
   const { lastError } = report.now;
-  if (courseOf(report) !== undefined && lastError)
-    return <Failures tool={report.toolName} newest={lastError} />;
+  const course = courseOf(report);
+  if (course !== undefined && lastError)
+    return (
+      <>
+        {course === 'recovering' && (
+          <>
+            last error <Time at={lastError.at} />:{' '}
+          </>
+        )}
+        <Failures tool={report.toolName} errorType={lastError.errorType} text={lastError.message} />
+      </>
+    );
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
-  if (report.recentErrors > 0) return <Failures tool={report.toolName} />;
+  if (report.recentErrors > 0) return <MostFailures tool={report.toolName} />;
   return isSilent(report) ? null : report.issues[0];
 }
 
-/** The most frequent failure, or the newest one of a tool that fails now; it leads to all of its type. */
-function Failures({ tool, newest }: { readonly tool: string; readonly newest?: LastErrorView }): ReactNode {
-  const { data } = useQuery(errorPatternsQuery(tool));
-  const [most] = data?.messages ?? [];
-  const errorType = newest?.errorType ?? most?.errorType;
-  const text = newest?.message ?? most?.example;
-  if (!data || errorType === undefined) return null;
-  const count = newest
-    ? data.patterns.find((pattern) => pattern.errorType === errorType)?.count
-    : most?.count;
-  return (
-    <span title={text}>
-      <Link to="/executions" search={{ tool, errorType, since: '1h' }}>
-        {count} × {errorType}
-      </Link>{' '}
-      {text}
-    </span>
-  );
+/** The most frequent failure of the last hour. */
+function MostFailures({ tool }: { readonly tool: string }): ReactNode {
+  const [most] = useQuery(errorPatternsQuery(tool)).data?.messages ?? [];
+  return most && <Failures tool={tool} errorType={most.errorType} text={most.example} />;
 }
+
+interface FailuresProps extends Readonly<Record<'errorType' | 'text', string | null>> {
+  readonly tool: string;
+}
+
+/** An error, which leads to all failures of its type. The figures of the row count them. */
+const Failures = ({ tool, errorType, text }: FailuresProps): ReactNode => (
+  <span title={text ?? undefined}>
+    {errorType !== null && (
+      <Link to="/executions" search={{ tool, errorType, since: '1h' }}>
+        {errorType}
+      </Link>
+    )}{' '}
+    {text}
+  </span>
+);
 
 const AllWell = ({ summary: { healthy, unknown } }: Pick<AttentionProps, 'summary'>): ReactNode => (
   <p className={css.well}>

@@ -48,7 +48,7 @@ export function HealthTab(): ReactNode {
 }
 
 const whyOf = ({ now, issues, recommendations, refusals }: ToolReportView): Pairs => [
-  ['Error', now.lastError && <LastError key="error" of={now.lastError} />],
+  [now.failingSince === null ? 'Last error' : 'Error', now.lastError && <ErrorOf key="error" now={now} />],
   ['First failure', now.failingSince && <Time key="first" at={now.failingSince} />],
   ['Callers', now.callersSince > 0 && number(now.callersSince)],
   [
@@ -61,6 +61,19 @@ const whyOf = ({ now, issues, recommendations, refusals }: ToolReportView): Pair
   ['Recommended actions', recommendations.join('; ')],
   ['Refused calls, last hour', refusals.map(({ code, count }) => `${number(count)} × ${code}`).join(', ')],
 ];
+
+/** The tool's error; of one that does not fail now, with its time. */
+const ErrorOf = ({ now: { lastError, failingSince } }: Pick<ToolReportView, 'now'>): ReactNode =>
+  lastError && (
+    <>
+      {failingSince === null && (
+        <>
+          <Time at={lastError.at} />:{' '}
+        </>
+      )}
+      <LastError of={lastError} />
+    </>
+  );
 
 const ruleNames = {
   ever_executed: 'Was ever called',
