@@ -176,7 +176,7 @@ export const seriesQuery = (tool: string | undefined, range: TimeRange) =>
     queryKey: ['health', 'series', tool, range],
     queryFn: ({ signal }) => ask(getSeries({ query: { tool, ...asMoments(range) }, signal })),
     ...liveIn(range),
-    // Another range is drawn over the one before, not into an empty place.
+    // The old range is drawn until the new one is loaded.
     placeholderData: keepPreviousData,
   });
 
