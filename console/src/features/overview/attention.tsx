@@ -5,7 +5,7 @@ import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
-import { usePermission } from '../../lib/session.js';
+import { useMayOpen } from '../../lib/may-open.js';
 import type { Unavailable } from '../../lib/unavailable.js';
 import { byUrgency, courseOf, type Standing } from '../../lib/urgency.js';
 import { Sparkline } from '../../ui/chart.js';
@@ -90,11 +90,7 @@ interface AttentionProps {
 }
 
 export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
-  <Card
-    title="Needs attention"
-    flush
-    actions={usePermission('tools:call') !== 'no' && <Link to="/tools">All tools</Link>}
-  >
+  <Card title="Needs attention" flush actions={useMayOpen()('/tools') && <Link to="/tools">All tools</Link>}>
     {list.length === 0 ? (
       <AllWell summary={summary} />
     ) : (
@@ -119,7 +115,14 @@ function TroubleRow(trouble: Trouble): ReactNode {
   const { tool: name, report, circuit, fault, spent } = trouble;
   const unavailable = unavailableOf(trouble);
   const isHeld = unavailable?.state === 'held';
-  const act = isHeld ? acts.review : fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
+  const wanted = isHeld
+    ? acts.review
+    : fault !== undefined
+      ? acts.edit
+      : circuit
+        ? acts.circuit
+        : acts.health;
+  const act = useMayOpen()(wanted.to) ? wanted : acts.health;
   return (
     <article className={css.trouble} aria-label={name}>
       <div>
