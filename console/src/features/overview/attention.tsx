@@ -6,6 +6,7 @@ import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView 
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { useMayOpen } from '../../lib/may-open.js';
+import { useIsPart } from '../../lib/project.js';
 import type { Unavailable } from '../../lib/unavailable.js';
 import { byUrgency, courseOf, type Standing } from '../../lib/urgency.js';
 import { Sparkline } from '../../ui/chart.js';
@@ -177,12 +178,13 @@ const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: bo
 /** Why a tool is listed: the error of now, its refusals, its most frequent failure, or what its grade says. */
 function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
   const { lastError } = report.now;
+  const isPart = useIsPart();
   if (courseOf(report) !== undefined && lastError)
     return <Failures tool={report.toolName} newest={lastError} />;
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
   if (report.recentErrors > 0) return <Failures tool={report.toolName} />;
-  return isSilent(report) ? null : report.issues[0];
+  return isSilent(report) || (isPart && report.totalCalls === 0) ? null : report.issues[0];
 }
 
 /** The most frequent failure, or the newest one of a tool that fails now; it leads to all of its type. */
