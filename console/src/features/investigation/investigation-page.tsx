@@ -192,8 +192,8 @@ function BudgetCard({ budget }: BudgetCardProps): ReactNode {
     return (
       <Card title="Budget">
         <p>
-          The whole budget is left: this replica counted no call of this investigation since it started or
-          since the budget reset.
+          The whole budget is left: no call of this investigation was counted since the budget was last reset,
+          by hand or by time.
         </p>
       </Card>
     );
