@@ -14,6 +14,7 @@ const suites = [
   'playbooks',
   'traces',
   'projects',
+  'keys',
   'experiments',
   'assistant',
   'pages',

@@ -100,7 +100,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/custom-tools/:name/test': 'tools:admin',
   'POST /api/v1/custom-tools/:name/rollback': 'tools:admin',
   'POST /api/v1/custom-tools/:name/revisions/:revision/try': 'tools:admin',
-  'GET /api/v1/custom-tools/:name/tools': 'tools:admin',
+  'GET /api/v1/custom-tools/:name/tools': 'metrics:read',
   'GET /api/v1/custom-tools/:name/bundle': 'metrics:read',
   'GET /api/v1/custom-tools/:name/bundle/files': 'tools:admin',
   'POST /api/v1/custom-tools/:name/bundle': 'tools:admin',

@@ -65,6 +65,17 @@ describe('the budget of an investigation', () => {
     await tk.register('single', { keepAlive: true, callsPerInvestigation: 1 });
     await tk.call('single', {}, { investigationId: 'own' }).expect(200);
     await tk.call('single', {}, { investigationId: 'own' }).expect(429);
+    const shown = async (): Promise<unknown> =>
+      (await tk.http.get('/api/v1/investigations/own').expect(200)).body.tools;
+    expect(await shown()).toEqual([{ tool: 'single', limit: 1, used: 1, remaining: 0 }]);
+    for (const [limit, now] of [
+      [0, { limit: 0, remaining: null }],
+      [3, { limit: 3, remaining: 2 }],
+      [null, { limit: 10, remaining: 9 }],
+    ] as const) {
+      await tk.http.patch('/api/v1/custom-tools/single').send({ callsPerInvestigation: limit }).expect(200);
+      expect(await shown()).toEqual([{ tool: 'single', used: 1, ...now }]);
+    }
   });
 });
 

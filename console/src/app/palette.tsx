@@ -5,8 +5,9 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { allTools } from '../lib/all-tools.js';
 import { somePlaybooksQuery } from '../lib/playbook-queries.js';
+import { useMayOpen } from '../lib/may-open.js';
 import { customToolsQuery, healthQuery, toolsQuery } from '../lib/queries.js';
-import { endSession } from '../lib/session.js';
+import { endSession, usePermission } from '../lib/session.js';
 import { consolePath } from '../lib/server-url.js';
 import dialog from '../ui/dialog.module.css';
 import { useFailed } from '../ui/toasts.js';
@@ -23,12 +24,7 @@ interface PaletteProps {
 export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   const [typed, setTyped] = useState('');
   const navigate = useNavigate();
-  const { data: callable = [] } = useQuery(toolsQuery);
-  const { data: custom = [] } = useQuery(customToolsQuery);
-  const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
-  const { data: health } = useQuery(healthQuery);
-  const openCircuits = health?.circuits.filter(({ state }) => state !== 'closed').map(({ tool }) => tool);
-  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks, openCircuits });
+  const entries = useEntries(typed);
   const failed = useFailed();
   const open = ({ to }: Entry): void => {
     onClose();
@@ -77,5 +73,19 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
+  );
+}
+
+/** What fits the typed text, without screens and acts for which the caller's key lacks the scope. */
+function useEntries(typed: string): Entry[] {
+  const { data: callable = [] } = useQuery(toolsQuery);
+  const { data: custom = [] } = useQuery(customToolsQuery);
+  const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
+  const { data: health } = useQuery(healthQuery);
+  const openCircuits = health?.circuits.filter(({ state }) => state !== 'closed').map(({ tool }) => tool);
+  const mayOpen = useMayOpen();
+  const mayAct = usePermission('tools:admin') !== 'no';
+  return entriesFor(typed, { tools: allTools(callable, custom), playbooks, openCircuits }).filter(
+    ({ to }) => mayOpen(to) && (mayAct || !/\?act=|\/edit$/.test(to)),
   );
 }

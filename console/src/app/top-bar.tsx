@@ -1,6 +1,7 @@
 import { type AnyRoute, Link, useMatches, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { useConnection } from '../lib/live.js';
+import { useMayOpen } from '../lib/may-open.js';
 import { useConsoleProject } from '../lib/project.js';
 import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
@@ -70,7 +71,7 @@ function onTitle(change: () => void): () => void {
 function Crumbs(): ReactNode {
   const router = useRouter();
   const project = useConsoleProject();
-  const { anonymous, scopes } = useSession();
+  const mayOpen = useMayOpen();
   const name = useSyncExternalStore(onTitle, () => document.title.replace(/ · Toolkeeper$/, ''));
   const screen = useMatches({ select: (matches) => matches.at(-1) });
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
@@ -81,10 +82,9 @@ function Crumbs(): ReactNode {
   const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
   const crumbs = parts.map((part, index) => {
     const [to, pattern] = [parts, patterns].map((all) => `/${all.slice(0, index + 1).join('/')}`);
-    const { title, isNamed = false, scope } = routes[pattern ?? '']?.options.staticData ?? {};
+    const { title, isNamed = false } = routes[pattern ?? '']?.options.staticData ?? {};
     const given = patterns[index]?.startsWith('$') ? isNamed && name : title;
-    const isEmpty = scope !== undefined && !anonymous && !scopes.includes(scope);
-    return { to, isEmpty, title: given || decodeURIComponent(part) };
+    return { to, isEmpty: !mayOpen(pattern ?? ''), title: given || decodeURIComponent(part) };
   });
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">

@@ -105,6 +105,13 @@ export function useConsoleProject(): string | undefined {
   return isThing && hasAll ? last : project;
 }
 
+/** Whether the screen has the figures of some projects. Grades and circuits are of all projects all the same. */
+export function useIsPart(): boolean {
+  const { anonymous } = useSession();
+  const { project, hasAll } = useProjects();
+  return project !== undefined || (!hasAll && !anonymous);
+}
+
 export type Sought = Projects['sought'];
 export type OfProject = Pick<Projects, 'project'>;
 

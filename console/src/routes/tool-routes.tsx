@@ -8,7 +8,7 @@ const frame = createRoute({
   getParentRoute: () => shell,
   path: '/tools/$name',
   validateSearch: searches.toolSearch,
-  staticData: { title: 'Tool', scope: 'tools:call' },
+  staticData: { title: 'Tool' },
   loader: ({ context: { client } }) =>
     void Promise.all([client.prefetchQuery(customToolsQuery), client.prefetchQuery(healthQuery)]),
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'ToolFrame'),
@@ -36,7 +36,7 @@ const tryIt = createRoute({
 const serverTools = createRoute({
   getParentRoute: () => frame,
   path: '/tools',
-  staticData: { title: 'Tools of the server', scope: 'tools:call' },
+  staticData: { title: 'Tools of the server', scope: 'metrics:read' },
   validateSearch: searches.serverToolsSearch,
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'ServerToolsTab'),
 });
@@ -63,14 +63,14 @@ const circuit = createRoute({
 const revisions = createRoute({
   getParentRoute: () => frame,
   path: '/revisions',
-  staticData: { title: 'Revisions', scope: 'tools:admin' },
+  staticData: { title: 'Revisions', scope: 'metrics:read' },
   validateSearch: searches.revisionsSearch,
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'RevisionsTab'),
 });
 const settings = createRoute({
   getParentRoute: () => frame,
   path: '/settings',
-  staticData: { title: 'Settings', scope: 'tools:call' },
+  staticData: { title: 'Settings', scope: 'metrics:read' },
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'SettingsTab'),
 });
 

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { LastErrorView, ToolReportView } from '../lib/api.js';
 import { clockTime, counted, duration, exactTime, number, percent } from '../lib/format.js';
+import { useIsPart } from '../lib/project.js';
 import { courseOf, failingShare } from '../lib/urgency.js';
 import css from './grade-line.module.css';
 import { Since } from './time.js';
@@ -9,6 +10,7 @@ import { Since } from './time.js';
 /** How a tool is doing now if it fails or recovers, else the figures of its grade: the same on every screen. */
 export const GradeLine = ({ report }: { readonly report: ToolReportView }): ReactNode => {
   const since = sinceOf(report);
+  const isPart = useIsPart();
   if (courseOf(report) !== undefined)
     return (
       <span className={css.line} data-state={courseOf(report)}>
@@ -22,7 +24,7 @@ export const GradeLine = ({ report }: { readonly report: ToolReportView }): Reac
           <Since at={since} /> ·{' '}
         </>
       )}
-      {figuresText(report)}
+      {isPart && report.totalCalls === 0 ? 'no calls of this project in the last hour' : figuresText(report)}
     </span>
   );
 };

@@ -1,8 +1,10 @@
 import type { ReactNode } from 'react';
 import type { CircuitView, ToolReportView } from '../lib/api.js';
 import { type Unavailable, unavailableNames } from '../lib/unavailable.js';
+import { useIsPart } from '../lib/project.js';
 import { courseOf } from '../lib/urgency.js';
 import { Badge } from './controls.js';
+import { Muted } from './layout.js';
 
 interface ToolStateProps {
   readonly unavailable?: Unavailable | undefined;
@@ -14,7 +16,17 @@ export function ReportState({ report }: { readonly report: ToolReportView }): Re
   if (report.unavailable) return null;
   const course = courseOf(report);
   if (course === 'failing') return <Badge state="failing now" tone="bad" />;
-  return <Badge state={course ?? report.status} {...(course && { tone: 'warn' })} />;
+  return course ? <Badge state={course} tone="warn" /> : <Grade {...report} />;
+}
+
+/** The grade of the last hour. It is of all projects, and says so beside the figures of one. */
+export function Grade({ status }: Pick<ToolReportView, 'status'>): ReactNode {
+  const isPart = useIsPart();
+  return (
+    <>
+      <Badge state={status} /> {isPart && status !== 'unknown' && <Muted>in all projects</Muted>}
+    </>
+  );
 }
 
 /** Why calls of a tool are refused: itself, or its circuit. That both let calls pass goes without saying. */

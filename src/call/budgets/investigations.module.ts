@@ -27,6 +27,7 @@ import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { storableJson } from '../../base/common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Counters, type Subject } from '../../base/counters/counters.js';
+import type { Tool } from '../../web/contract/tool.js';
 import { budgetProject, keyless, subjectOf } from './investigation-budget.guard.js';
 
 interface CounterRow {
@@ -80,6 +81,9 @@ const deleteCounters = `
 /** Shows and changes the budgets of investigations. A change applies to all replicas before it is answered. */
 @Injectable()
 export class InvestigationsService {
+  /** The tool of a name, which has the limit of now. Set by the module of tools, which this one cannot import. */
+  toolOf: ((name: string) => Pick<Tool, 'definition'> | undefined) | undefined;
+
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'investigations'>,
     private readonly counters: Counters,
@@ -173,7 +177,8 @@ export class InvestigationsService {
       .filter(({ name }) => name !== '')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ name, used, set, own }) => {
-        const limit = set ?? own ?? callsPerTool;
+        const tool = this.toolOf?.(name);
+        const limit = set ?? (tool ? tool.definition.callsPerInvestigation : own) ?? callsPerTool;
         return { tool: name, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
       });
     return {
@@ -272,6 +277,6 @@ export class InvestigationsController {
   imports: [CountersModule],
   controllers: [InvestigationsController],
   providers: [InvestigationsService],
-  exports: [CountersModule],
+  exports: [CountersModule, InvestigationsService],
 })
 export class InvestigationsModule {}

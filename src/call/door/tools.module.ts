@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../../web/auth/auth.module.js';
 import { StartupWork } from '../../base/common/startup-work.js';
-import { InvestigationsModule } from '../budgets/investigations.module.js';
+import { InvestigationsModule, InvestigationsService } from '../budgets/investigations.module.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { CountersModule } from '../../base/counters/counters.module.js';
@@ -60,7 +60,9 @@ export class ToolsModule {
     search: ToolSearch,
     startupWork: StartupWork,
     contributors: Contributors,
+    budgets: InvestigationsService,
   ) {
+    budgets.toolOf = (name) => registry.find(name);
     registry.register(findTools(search));
     // Up when all tools have been tried at the start. A tool that failed does not block the others.
     contributors.addHealth('tools', () => {

@@ -91,6 +91,7 @@ type Part = keyof typeof parts;
 
 /** The input and the answer that the tool's setting `capture` stored, and the record as the API answers it. */
 function Payload({ execution }: { readonly execution: ExecutionView }): ReactNode {
+  const mayRead = usePermission('tools:admin') !== 'no';
   const isStored = execution.inputPreview !== undefined;
   const { data: kept, isLoading } = useQuery({ ...payloadQuery(execution.metricId), enabled: isStored });
   const [chosen, setChosen] = useState<Part | 'record'>();
@@ -106,7 +107,11 @@ function Payload({ execution }: { readonly execution: ExecutionView }): ReactNod
         onChange={setChosen}
         aside={
           <Muted>
-            {kept ? `stored until ${exactTime(kept.keptUntil)}` : 'input and result are not stored'}
+            {kept
+              ? `stored until ${exactTime(kept.keptUntil)}`
+              : mayRead
+                ? 'input and result are not stored'
+                : 'your key may not read input and result (it needs tools:admin)'}
           </Muted>
         }
         tabs={[

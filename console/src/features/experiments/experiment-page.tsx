@@ -103,6 +103,7 @@ function ExperimentBench({
   const { start, experiment, search } = props;
   const editor = useExperiment(props);
   useExperimentTools(props, editor);
+  const mayRun = useAct('experiments:write') !== undefined;
   const isPending = editor.running;
   // A failure is reported by a toast.
   const run = { isPending, start: () => void editor.run().catch(() => undefined), cancel: editor.cancel };
@@ -127,7 +128,7 @@ function ExperimentBench({
     <>
       <RunButton name="Run" look="primary" isReady={editor.obstacle === undefined} run={run} />
       {editor.isChanged && <Button onClick={editor.forget}>Discard changes</Button>}
-      <Muted>Each run is stored.</Muted>
+      <Muted>{mayRun ? 'Each run is stored' : editor.obstacle}.</Muted>
     </>
   );
   const { original_span_id: span, original_trace_id: trace } = start;

@@ -9,7 +9,12 @@ import type {
 } from '../../lib/api.js';
 import { duration, number } from '../../lib/format.js';
 import { useOwnProject } from '../../lib/project.js';
-import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
+import {
+  callsOfQuery,
+  investigationQuery,
+  investigationsQuery,
+  shownPlaybooksQuery,
+} from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Acts } from '../../ui/acts.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
@@ -33,9 +38,15 @@ export function InvestigationPage(): ReactNode {
   const { id } = route.useParams();
   const { keyless } = route.useSearch();
   const of = keyless === true ? { project: '' } : {};
-  const budget = useQuery(investigationQuery(id, of));
+  const mayCall = usePermission('tools:call') !== 'no';
+  const one = useQuery({ ...investigationQuery(id, of), enabled: mayCall });
+  const listed = useQuery({
+    ...{ ...investigationsQuery, enabled: !mayCall },
+    select: (all) => all.find(({ investigationId }) => investigationId === id) ?? null,
+  });
+  const budget = mayCall ? one : listed;
   useOwnProject(keyless === true ? undefined : budget.data?.project);
-  const shown = useQuery(shownPlaybooksQuery(id));
+  const shown = useQuery({ ...shownPlaybooksQuery(id), enabled: mayCall });
   const calls = useQuery(callsOfQuery(id, callsShown));
   const traces = [...new Set(calls.data?.calls.flatMap(({ traceId }) => traceId ?? []))];
   const mayTrace = usePermission('traces:read') === 'yes';
@@ -68,11 +79,13 @@ export function InvestigationPage(): ReactNode {
           {(data) => <BudgetCard budget={data} />}
         </Loaded>
         <CallsCard query={calls} />
-        <Card title="Playbooks it was shown" flush>
-          <Loaded query={shown} lines={2}>
-            {(playbooks) => <ShownPlaybooks playbooks={playbooks} />}
-          </Loaded>
-        </Card>
+        {mayCall && (
+          <Card title="Playbooks it was shown" flush>
+            <Loaded query={shown} lines={2}>
+              {(playbooks) => <ShownPlaybooks playbooks={playbooks} />}
+            </Loaded>
+          </Card>
+        )}
         {maySeeActs && <Acts target={`investigations/${id}`} />}
       </Stack>
     </Page>
@@ -179,8 +192,8 @@ function BudgetCard({ budget }: BudgetCardProps): ReactNode {
     return (
       <Card title="Budget">
         <p>
-          The whole budget is left: this replica counted no call of this investigation since it started or
-          since the budget reset.
+          The whole budget is left: no call of this investigation was counted since the budget was last reset,
+          by hand or by time.
         </p>
       </Card>
     );

@@ -5,7 +5,8 @@ import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
-import { usePermission } from '../../lib/session.js';
+import { useMayOpen } from '../../lib/may-open.js';
+import { useIsPart } from '../../lib/project.js';
 import type { Unavailable } from '../../lib/unavailable.js';
 import { byUrgency, courseOf, type Standing } from '../../lib/urgency.js';
 import { Sparkline } from '../../ui/chart.js';
@@ -90,11 +91,7 @@ interface AttentionProps {
 }
 
 export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
-  <Card
-    title="Needs attention"
-    flush
-    actions={usePermission('tools:call') !== 'no' && <Link to="/tools">All tools</Link>}
-  >
+  <Card title="Needs attention" flush actions={useMayOpen()('/tools') && <Link to="/tools">All tools</Link>}>
     {list.length === 0 ? (
       <AllWell summary={summary} />
     ) : (
@@ -119,7 +116,14 @@ function TroubleRow(trouble: Trouble): ReactNode {
   const { tool: name, report, circuit, fault } = trouble;
   const unavailable = unavailableOf(trouble);
   const isHeld = unavailable?.state === 'held';
-  const act = isHeld ? acts.review : fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
+  const wanted = isHeld
+    ? acts.review
+    : fault !== undefined
+      ? acts.edit
+      : circuit
+        ? acts.circuit
+        : acts.health;
+  const act = useMayOpen()(wanted.to) ? wanted : acts.health;
   return (
     <article className={css.trouble} aria-label={name}>
       <div>
@@ -183,6 +187,7 @@ const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: bo
 /** Why a tool is listed: the error of now, its refusals, its most frequent failure, or what its grade says. */
 function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
   const { lastError } = report.now;
+  const isPart = useIsPart();
   const course = courseOf(report);
   if (course !== undefined && lastError)
     return (
@@ -198,7 +203,7 @@ function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
   if (report.recentErrors > 0) return <MostFailures tool={report.toolName} />;
-  return isSilent(report) ? null : report.issues[0];
+  return isSilent(report) || (isPart && report.totalCalls === 0) ? null : report.issues[0];
 }
 
 /** The most frequent failure of the last hour. */

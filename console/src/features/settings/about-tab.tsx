@@ -51,7 +51,7 @@ function ServerCard(): ReactNode {
           ]}
         />
       ) : (
-        <p>Your key may not see this: it needs the scope metrics:read.</p>
+        <p>Your key may not see this: it needs the scope metrics:read in a key of all projects.</p>
       )}
     </Card>
   );

@@ -13,6 +13,7 @@ import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
+import { Grade } from '../../ui/tool-state.js';
 import css from './tool.module.css';
 
 const route = getRouteApi('/shell/tools/$name/health');
@@ -31,7 +32,7 @@ export function HealthTab(): ReactNode {
               <Card title="Why">
                 <Facts facts={whyOf(report)} />
               </Card>
-              <Card title="Grade of the last hour" flush actions={<Badge state={report.status} />}>
+              <Card title="Grade of the last hour" flush actions={<Grade {...report} />}>
                 <Rules report={report} />
               </Card>
             </>

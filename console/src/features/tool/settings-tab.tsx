@@ -75,6 +75,7 @@ const isolated: Readonly<Record<CustomToolView['isolation'], string>> = {
 
 function howItRuns(tool: CustomToolView): Pairs {
   const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
+  const { callsPerInvestigation: calls } = tool;
   return [
     ['Timeout', duration(tool.timeoutMs)],
     [
@@ -85,7 +86,7 @@ function howItRuns(tool: CustomToolView): Pairs {
     ['Concurrency', `${tool.maxConcurrency} per process`],
     ['Retries', maxRetries === 0 ? 'none' : `${maxRetries}, after ${duration(retryDelayMs)}`],
     ['Declared effects', natureOf(annotations, tool.effectiveSandbox)],
-    ['Calls per investigation', tool.callsPerInvestigation ?? 'the default of the server'],
+    ['Calls per investigation', calls === 0 ? 'no limit' : (calls ?? 'the default of the server')],
     ['Cached results', cacheTtlMs === null ? 'none' : `for ${duration(cacheTtlMs)}`],
     ['Stored inputs and results', captured[tool.capture]],
   ];

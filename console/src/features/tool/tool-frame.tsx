@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { serverOf, unavailableOf } from '../../lib/all-tools.js';
 import type { CircuitView, CustomToolView, LastErrorView, ToolReportView, ToolView } from '../../lib/api.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
+import { useMayOpen } from '../../lib/may-open.js';
 import { usePermission } from '../../lib/session.js';
 import type { Unavailable } from '../../lib/unavailable.js';
 import { courseOf } from '../../lib/urgency.js';
@@ -14,7 +15,7 @@ import { DidYouMean } from '../../ui/did-you-mean.js';
 import { FindingsLink } from '../../ui/findings.js';
 import { GradeLine, LastError } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
-import { Failed, Loading } from '../../ui/states.js';
+import { Empty, Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Since } from '../../ui/time.js';
 import { ReportState, ToolState } from '../../ui/tool-state.js';
@@ -42,10 +43,7 @@ const serverTabs = [{ to: '/tools/$name/tools', name: 'Tools' }, ...customTabs] 
 /** One tool: what it is, how it is, and its screens. */
 export function ToolFrame(): ReactNode {
   const { name } = route.useParams();
-  const { custom, isCertain } = useRegistration(name);
-  const isServer = custom?.protocol === 'mcp';
-  const isTool = isCertain && !isServer;
-  const tool = useQuery({ ...toolQuery(name), enabled: isTool && custom?.status !== 'inactive' });
+  const { custom, isCertain, isServer, isTool, mayCall, tool, kind } = useTool(name);
   const { report, circuit, isLoading } = useHealth(name, isTool);
   const unavailable = (custom && unavailableOf(custom)) ?? report?.unavailable;
   const error = report?.now.lastError;
@@ -54,10 +52,14 @@ export function ToolFrame(): ReactNode {
   const isAtBench = Boolean(isAt({ to: '/tools/$name/try' }));
   const mayHold = !isAtCircuit && circuit?.state === 'closed' && isFailing(report);
   // A tool that is disabled or cannot start is not callable, and still has its history.
-  if ((!tool.data && !custom) || isLoading) {
+  // A key that may not call it sees how it does.
+  const isKnown = tool.data ?? custom ?? (!mayCall && report);
+  if (!isKnown || isLoading) {
     return (
       <Page name={name}>
-        {tool.error && isCertain ? (
+        {!mayCall && isCertain && !isLoading ? (
+          <Empty title="No such tool" />
+        ) : tool.error && isCertain ? (
           <>
             <Failed error={tool.error} retry={() => void tool.refetch()} />
             <Meant name={name} />
@@ -77,13 +79,13 @@ export function ToolFrame(): ReactNode {
             {name}
             {!isServer && report && <ReportState report={report} />}
             <ToolState unavailable={unavailable} circuit={circuit?.state} />
-            <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
+            <Tag>{isServer ? 'server' : kind}</Tag>
             {!isServer && report && <GradeLine report={report} />}
             {!isServer && <FindingsLink tool={name} findings={report?.findings} />}
           </>
         }
         about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
-        actions={<Actions {...{ name, custom, mayHold }} kind={tool.data?.kind} />}
+        actions={<Actions {...{ name, custom, mayHold, kind }} />}
       >
         <Screens name={name} isServer={isServer} isCustom={custom !== undefined} />
         <Notices {...{ name, custom, unavailable, error }} circuit={isAtCircuit ? undefined : circuit} />
@@ -146,15 +148,34 @@ interface ScreensProps {
   readonly isCustom: boolean;
 }
 
-const Screens = ({ name, isServer, isCustom }: ScreensProps): ReactNode => (
-  <Tabs label={name}>
-    {(isServer ? serverTabs : [...tabs, ...(isCustom ? customTabs : [])]).map(({ to, name: title }) => (
-      <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
-        {title}
-      </Link>
-    ))}
-  </Tabs>
-);
+function Screens({ name, isServer, isCustom }: ScreensProps): ReactNode {
+  const mayOpen = useMayOpen();
+  const all = isServer ? serverTabs : [...tabs, ...(isCustom ? customTabs : [])];
+  return (
+    <Tabs label={name}>
+      {all
+        .filter(({ to }) => mayOpen(to))
+        .map(({ to, name: title }) => (
+          <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
+            {title}
+          </Link>
+        ))}
+    </Tabs>
+  );
+}
+
+/** What it is. Its definition is asked for by callers who may call it. */
+function useTool(name: string) {
+  const { custom, isCertain } = useRegistration(name);
+  const isServer = custom?.protocol === 'mcp';
+  const isTool = isCertain && !isServer;
+  const mayCall = usePermission('tools:call') !== 'no';
+  const isAsked = mayCall && isTool && custom?.status !== 'inactive';
+  const tool = useQuery({ ...toolQuery(name), enabled: isAsked });
+  const ofServer = useRegistration(serverOf(name)).custom?.protocol === 'mcp';
+  const kind = tool.data?.kind ?? (custom ? 'custom' : ofServer ? 'mcp' : 'builtin');
+  return { custom, isCertain, isServer, isTool, mayCall, tool, kind };
+}
 
 /** Grade and circuit, which the head is drawn with, so that nothing moves afterwards. A refusal counts as an answer. */
 function useHealth(name: string, isTool: boolean) {
@@ -166,7 +187,7 @@ function useHealth(name: string, isTool: boolean) {
 interface ActionsProps {
   readonly name: string;
   readonly custom: CustomToolView | undefined;
-  readonly kind: ToolView['kind'] | undefined;
+  readonly kind: ToolView['kind'];
   /** It fails, and its circuit is closed. */
   readonly mayHold: boolean;
 }

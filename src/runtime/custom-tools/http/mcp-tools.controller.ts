@@ -2,6 +2,7 @@ import { Body, Get, Param, Post } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Problem } from '../../../base/common/errors.js';
 import { ReasonQuery } from '../../../web/auth/audit/audit.dto.js';
+import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { AnyObject, NullableText, OptionalTextList, Text } from '../../../web/rest/dto.js';
@@ -100,6 +101,7 @@ export class McpToolsController {
   ) {}
 
   @Get('tools')
+  @Scopes('metrics:read')
   @ToolRoute(
     McpToolsView,
     "List an MCP server's tools and their states",
