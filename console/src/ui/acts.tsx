@@ -7,7 +7,7 @@ import { Loaded } from './states.js';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
-/** When, who, what and why, of entries of the audit. */
+/** Time, caller, action and reason of audit entries. */
 export const auditColumns: readonly Column<AuditEntryView>[] = [
   { name: 'When', width: 84, card: 'state', cell: ({ at }) => <Time at={at} /> },
   {
@@ -29,7 +29,7 @@ export const auditColumns: readonly Column<AuditEntryView>[] = [
   { name: 'Reason', cell: ({ reason }) => reason },
 ];
 
-/** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `audit:read`. */
+/** Audited actions on one thing; renders nothing if there were none. Needs the scope `audit:read`. */
 export function Acts({ target }: { readonly target: string }): ReactNode {
   const acts = useQuery({
     queryKey: ['audit', target],

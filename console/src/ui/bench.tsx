@@ -5,7 +5,7 @@ import { Foot } from './layout.js';
 import { Panes } from './panes.js';
 
 interface BenchProps {
-  /** The browser remembers the panes' sizes by it. */
+  /** Name under which the browser remembers the panes' sizes. */
   readonly name: string;
   /** Left pane: the input. */
   readonly first: ReactNode;
@@ -17,7 +17,7 @@ interface BenchProps {
   readonly onRun: () => void;
 }
 
-/** Something written beside its result. It fills the workspace that it stands in. */
+/** An editor beside its result. It fills its workspace. */
 export function Bench({ name, first, second, bar, onRun }: BenchProps): ReactNode {
   const press = useEffectEvent((event: KeyboardEvent) => {
     const isElsewhere = event.target instanceof Element && event.target.closest('[role=dialog],[data-runs]');
@@ -28,7 +28,7 @@ export function Bench({ name, first, second, bar, onRun }: BenchProps): ReactNod
   });
   useEffect(() => {
     const listener = (event: KeyboardEvent): void => press(event);
-    // Before the editor sees the key, to which it means a new line.
+    // Capture phase, because the editor would insert a new line.
     window.addEventListener('keydown', listener, true);
     return () => window.removeEventListener('keydown', listener, true);
   }, []);
@@ -57,7 +57,7 @@ interface RunButtonProps {
   readonly isReady?: boolean;
 }
 
-/** The button that Ctrl Enter stands for; while it runs, one that cancels it. */
+/** The button of Ctrl Enter. During a run it cancels. */
 export const RunButton = ({ name, run, isReady = true, ...look }: RunButtonProps): ReactNode => (
   <>
     <Button

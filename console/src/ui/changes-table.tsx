@@ -4,7 +4,7 @@ import { Note } from './layout.js';
 import { LineDiff } from './line-diff.js';
 import { Table } from './table.js';
 
-/** A place where two values differ; `undefined` stands for what is not there. */
+/** A place where two values differ. `undefined`: that side has no value. */
 interface Change {
   readonly path: string;
   readonly before?: unknown;
@@ -14,16 +14,16 @@ interface Change {
 interface ChangesTableProps {
   readonly label: string;
   readonly changes: readonly Change[];
-  /** The heading of the values after. */
+  /** Heading of the new values. */
   readonly now?: string;
-  /** Both sides of a value stand one above the other. */
+  /** Shows both sides of a value one above the other. */
   readonly isNarrow?: boolean;
 }
 
 const maxShown = 200;
 const shownCharacters = 10_000;
 
-/** Places where two values differ, each with both sides: texts line by line, all else as values. */
+/** Table of the places where two values differ. Texts are compared line by line. */
 export function ChangesTable({ label, changes, now = 'After', isNarrow }: ChangesTableProps): ReactNode {
   const shownChanges = changes.slice(0, maxShown);
   const values = shownChanges.filter((change) => !isOfTexts(change));
@@ -70,7 +70,7 @@ const Value = ({ value }: { readonly value: unknown }): ReactNode => (
   <code className={css.value}>{shown(value)}</code>
 );
 
-/** Text of several lines reads better as it is than as JSON. */
+/** Multi-line text is shown as it is, because JSON would escape its line ends. */
 const shown = (value: unknown): string => {
   if (value === undefined) return '–';
   const text = typeof value === 'string' && value.includes('\n') ? value : JSON.stringify(value);

@@ -14,27 +14,27 @@ interface Mark {
 interface ChartProps {
   readonly label: string;
   readonly points: readonly ChartPoint[];
-  /** Amounts stand as bars, a figure that goes up and down as a line. */
+  /** Bars for amounts, a line for other figures. */
   readonly kind: 'bars' | 'line';
   readonly format: (value: number) => string;
-  /** The words for a point, beside its time. */
+  /** Text of a point, shown with its time. */
   readonly describe: (point: ChartPoint) => string;
   /** A limit, drawn as a line. */
   readonly threshold?: { readonly value: number; readonly text: string } | undefined;
   /** Changes that may explain the figures. */
   readonly marks?: readonly Mark[];
-  /** A click or a drag chooses a period, in ms. */
+  /** Called with a period in ms after a click or a drag. */
   readonly onPeriod?: (start: number, end: number) => void;
 }
 
 const height = 100;
 
-/** The moment that is pointed at, in all charts of a screen. */
+/** The moment under the pointer, shared by all charts of a screen. */
 const Cursor = createContext<readonly [number | undefined, (at: number | undefined) => void] | undefined>(
   undefined,
 );
 
-/** Charts beside each other, which share the cursor. */
+/** Charts that share the cursor. */
 export function ChartGroup({ children }: { readonly children: ReactNode }): ReactNode {
   const [at, setAt] = useState<number>();
   return (
@@ -136,7 +136,7 @@ function Axes({
 }
 
 interface PlotProps extends ChartProps {
-  /** The points that are pointed at or chosen. */
+  /** The points under the pointer or chosen. */
   readonly range: readonly [from: number, to: number] | undefined;
 }
 
@@ -220,18 +220,18 @@ const Line = ({ points, top }: ShapeProps): ReactNode =>
   runsOf(points).map((run) => {
     const places = run.map(({ index, value }) => `${index + 0.5} ${height - (value / top) * height}`);
     const isAlone = run.length === 1;
-    // A point that stands alone is a line without length, drawn as a dot.
+    // A single point is a line without length, drawn as a dot.
     const d = `M${places.join('L')}${isAlone ? 'h0' : ''}`;
     return <path key={run[0]?.index} className={`${css.line} ${isAlone ? css.dot : ''}`} d={d} />;
   });
 
 interface SparklineProps {
   readonly values: readonly (number | null)[];
-  /** The part of each value that is bad; absent: the values are a line, not amounts. */
+  /** The part of each value that counts failures; absent: the values are drawn as a line. */
   readonly bad?: readonly number[];
 }
 
-/** The course of a figure in the height of a line of text; its words stand beside it. */
+/** Sparkline: a chart in the height of a line of text. */
 export function Sparkline({ values, bad }: SparklineProps): ReactNode {
   const points = values.map((value, index) => ({
     ...{ startedAt: index, endedAt: index + 1, value },

@@ -21,15 +21,15 @@ import css from './code-mirror.module.css';
 export interface CodeMirrorProps {
   readonly label: string;
   readonly value: string;
-  /** Absent: the text can be read and folded, and not changed. */
+  /** Absent: the text is read-only. */
   readonly onChange?: ((value: string) => void) | undefined;
-  /** The ending of a file's name; of an unknown one the text has no colours. */
+  /** File name extension. Text with an unknown one is not highlighted. */
   readonly language?: string | undefined;
   /** The line of an error, from 1. */
   readonly mark?: { readonly line: number; readonly message: string } | undefined;
 }
 
-/** The page's policy takes the editor's one style element by this nonce. */
+/** Nonce by which the page's policy allows the editor's style element. */
 const nonce = (): string =>
   document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 
@@ -53,7 +53,7 @@ const colours = HighlightStyle.define([
   { tag: [tags.comment, tags.meta], color: 'var(--muted)' },
 ]);
 
-/** The editor itself. Tab leaves it, as it leaves every field. */
+/** The editor itself. Tab leaves it, like any field. */
 export function CodeMirror({ label, value, onChange, language = 'json', mark }: CodeMirrorProps): ReactNode {
   const frame = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
@@ -124,7 +124,7 @@ const editable = (changed: (text: string) => void): Extension => [
   }),
 ];
 
-/** Marks a line and brings it into view; undefined takes the mark away. */
+/** Marks a line and scrolls to it; undefined removes the mark. */
 function showMark(editor: EditorView, mark: CodeMirrorProps['mark']): void {
   const { doc } = editor.state;
   if (!mark || mark.line > doc.lines) return editor.dispatch(setDiagnostics(editor.state, []));

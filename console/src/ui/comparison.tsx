@@ -28,7 +28,7 @@ interface ComparisonProps {
   readonly now: OutcomeView;
 }
 
-/** Two runs: their status, their duration, and the differences of their results. */
+/** Compares two runs: status, duration and results. */
 export function Comparison({ before, now }: ComparisonProps): ReactNode {
   const changes = before.isKnown ? jsonChanges(before.result, now.result) : [];
   const fasterMs = before.executionTimeMs - now.executionTimeMs;

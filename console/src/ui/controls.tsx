@@ -117,7 +117,7 @@ const tones: Readonly<Record<string, Tone>> = {
 
 export const toneOf = (state: string): Tone => tones[state] ?? 'none';
 
-/** A state in words. A tool of which nothing is known has too few calls for a grade. */
+/** A state in words. An unknown grade means too few calls. */
 export const stateName = (state: string): string =>
   state === 'unknown' ? 'not graded' : state.replaceAll('_', '-');
 

@@ -12,11 +12,11 @@ type Form = (project?: string) => string | Promise<string>;
 interface CopyAsProps {
   /** Label, if the context does not show what is copied. */
   readonly label?: string | undefined;
-  /** The text to copy under each name, made when it is chosen. */
+  /** Functions that make the text to copy, by name. */
   readonly forms: Readonly<Record<string, Form>>;
 }
 
-/** The same act for a shell or a program. */
+/** Menu to copy an action for a shell or a program. */
 export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode {
   const copy = useCopy();
   const project = useProject();
@@ -34,7 +34,7 @@ export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode
   );
 }
 
-/** The forms of an act: for a shell and for a program. */
+/** The forms of an action: for a shell and for a program. */
 export const formsOf = (act: () => AnyAct | Promise<AnyAct>) => ({
   curl: async (project?: string) => asCurl({ ...(await act()), project }, serverUrl),
   TypeScript: async (project?: string) => asTypeScript({ ...(await act()), project }, serverUrl),
@@ -46,7 +46,7 @@ interface CopyActProps extends Pick<CopyAsProps, 'label'> {
   readonly command?: string | undefined;
 }
 
-/** The act of a button beside it, to be copied. */
+/** Menu to copy the action of the button beside it. */
 export const CopyAct = ({ label, send, command }: CopyActProps): ReactNode => (
   <CopyAs
     label={label}

@@ -3,7 +3,7 @@ import { useProject } from '../lib/project.js';
 import { serverUrl } from '../lib/server-url.js';
 import { buttonLook } from './controls.js';
 
-/** Downloads what the filters show, the newest 1,000 rows. @param path of the list, below /api/v1/ */
+/** Downloads the newest 1,000 rows that match the filters. @param path of the list, below /api/v1/ */
 export function CsvLink({ path, query }: { readonly path: string; readonly query: object }): ReactNode {
   const project = useProject();
   const given = Object.entries({ project, ...query, limit: 1_000, format: 'csv' });

@@ -5,11 +5,11 @@ import { nearest } from '../lib/nearest.js';
 interface DidYouMeanProps {
   readonly name: string;
   readonly known: readonly string[];
-  /** The place of a known name; absent: the name is a path. */
+  /** Address of a known name; absent: the name is a path. */
   readonly placeOf?: (name: string) => string;
 }
 
-/** Known names that are like an unknown one, as links; nothing if none is. */
+/** Links to known names that resemble an unknown one; renders nothing if there are none. */
 export function DidYouMean({ name, known, placeOf = (path) => path }: DidYouMeanProps): ReactNode {
   const names = nearest(name, known);
   return (

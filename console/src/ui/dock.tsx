@@ -5,7 +5,7 @@ import { Splitter, useShare } from './panes.js';
 
 const Slot = createContext<HTMLElement | null>(null);
 
-/** The screen, and on its right the dock: it is there while a screen has something to show in it. */
+/** The screen with the dock on its right, which is open while a screen has content for it. */
 export function WithDock({ children }: { readonly children: ReactNode }): ReactNode {
   const [slot, setSlot] = useState<HTMLElement | null>(null);
   const [share, setShare] = useShare('dock', 68);

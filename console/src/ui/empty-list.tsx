@@ -14,7 +14,7 @@ interface EmptyListProps {
   readonly children: ReactNode;
 }
 
-/** A list without rows: it says whether filters or the chosen project left them out. */
+/** Text of a list without rows, which explains whether filters or the project exclude them. */
 export function EmptyList({ of, isFiltered, hint, children }: EmptyListProps): ReactNode {
   const { project, projects, hasAll, inProject } = useProjects();
   const isNarrowed = project !== undefined && projects.length > 1;

@@ -15,7 +15,7 @@ interface ExecutionProps {
   readonly execution: ExecutionView;
 }
 
-/** What went wrong in an execution: findings in its result, its error, and the end of stderr. */
+/** The faults of an execution: findings in its result, its error, and the end of stderr. */
 export const ExecutionFaults = ({ execution }: ExecutionProps): ReactNode => (
   <>
     <Findings execution={execution} />
@@ -28,7 +28,7 @@ export const ExecutionFaults = ({ execution }: ExecutionProps): ReactNode => (
   </>
 );
 
-/** The facts of one execution: its end, its caller, and its process. */
+/** The facts of one execution: its outcome, caller and process. */
 export function ExecutionFacts({ execution }: ExecutionProps): ReactNode {
   const { toolName, requestId, metricId, metadata } = execution;
   const mayTrace = usePermission('traces:read') === 'yes';
@@ -76,7 +76,7 @@ function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
   );
 }
 
-/** The units of work that the call was a part of. */
+/** The investigation, run and trace of the call. */
 const belongings = (
   { metricId, project, investigationId, runId, traceId }: ExecutionView,
   mayTrace: boolean,

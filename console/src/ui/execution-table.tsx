@@ -23,7 +23,7 @@ export const Ended = ({ execution }: { readonly execution: ExecutionView }): Rea
   </>
 );
 
-/** The same in a list: a success is a dot, so that failures stand out. */
+/** Status in a list. A success is a dot, so that failures stand out. */
 const Status = (execution: ExecutionView): ReactNode =>
   execution.status === 'success' ? (
     <>
@@ -99,7 +99,7 @@ export function columnsOf(
   return hasInputs ? columns.toSpliced(columns.indexOf(status), 0, input) : columns;
 }
 
-/** Columns that say nothing about the rows of one project. */
+/** Columns that are equal in all rows of one project. */
 export const without = (isMixed: boolean) => (isMixed ? [] : (['project'] as const));
 
 export const executionKey = ({ metricId }: ExecutionView): string => metricId;
@@ -107,7 +107,7 @@ export const executionKey = ({ metricId }: ExecutionView): string => metricId;
 interface ExecutionTableProps {
   readonly label: string;
   readonly rows: readonly ExecutionView[];
-  /** The tool goes without saying. */
+  /** All rows are of one tool, so that its column is left out. */
   readonly ofOneTool?: boolean;
 }
 

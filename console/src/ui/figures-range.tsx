@@ -3,10 +3,10 @@ import { rangeName, relativeStarts, type TimeRange } from '../lib/time-range.js'
 import { buttonLook } from './controls.js';
 import { Icon } from './icons.js';
 
-/** Menus are no part of what the first screen loads. */
+/** Loaded later, because the first screen needs no menus. */
 const Picker = lazy(async () => ({ default: (await import('./period.js')).RangePicker }));
 
-/** The time range of figures and charts, which is never open at its start. */
+/** The time range of figures and charts, which always has a start. */
 export const FiguresRangePicker = (range: TimeRange): ReactNode => (
   <Suspense
     fallback={

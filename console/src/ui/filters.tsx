@@ -42,7 +42,7 @@ const valueOf = (search: object, key: string): string | undefined => {
   return isSet ? value.toString() : undefined;
 };
 
-/** The filters of a list, that of the project among them where there are several. */
+/** The filters of a list, with that of the project if there are several. */
 function useFilters({ byProject = false, filters = [] }: FilterBarProps): readonly Filter[] {
   const { projects, hasAll } = useProjects();
   if (!byProject || !hasAll || projects.length < 2) return filters;
@@ -153,7 +153,7 @@ interface TypedInputProps {
 
 const typingMs = 200;
 
-/** Takes effect when the typing pauses. */
+/** A text field that takes effect when the typing pauses. */
 function TypedInput({ label, id, value = '', isNumber = false, ...props }: TypedInputProps): ReactNode {
   const [typed, setTyped] = useState(value);
   const sent = useRef(value);
@@ -163,7 +163,7 @@ function TypedInput({ label, id, value = '', isNumber = false, ...props }: Typed
     props.onChange(isNone ? undefined : typed);
   });
   useEffect(() => {
-    // Its own text that comes back is no news: more may be typed by then.
+    // Its own text comes back from the address, when more may have been typed.
     if (value !== sent.current) setTyped(value);
     sent.current = value;
   }, [value]);
@@ -187,11 +187,11 @@ function TypedInput({ label, id, value = '', isNumber = false, ...props }: Typed
 }
 
 interface FilterTextProps extends Omit<TypedInputProps, 'id'> {
-  /** Takes the room that there is. */
+  /** Fills the available width. */
   readonly wide?: boolean;
 }
 
-/** A search field; its label stands in it. */
+/** A search field with its label as placeholder. */
 export const FilterText = ({ wide = false, placeholder, ...rest }: FilterTextProps): ReactNode => (
   <span className={`${css.text} ${wide ? css.wide : ''}`}>
     <Icon name="search" />

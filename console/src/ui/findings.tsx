@@ -13,7 +13,7 @@ interface FindingsLinkProps {
   readonly range?: TimeRange;
 }
 
-/** How many results of a tool report an error, or were marked as wrong; it leads to them. */
+/** Link to the results of a tool that report an error or were marked as wrong, with their number. */
 export const FindingsLink = ({
   tool,
   findings = 0,

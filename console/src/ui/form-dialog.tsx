@@ -11,25 +11,25 @@ import { Problem } from './states.js';
 interface FormDialogProps<T> {
   readonly title: string;
   readonly about?: ReactNode;
-  /** The button that does it. */
+  /** Label of the button that sends the request. */
   readonly name: string;
   readonly look?: 'primary' | 'danger';
-  /** All that it needs is there; absent: it needs nothing. */
+  /** Whether the form is complete; absent: it needs no input. */
   readonly isReady?: boolean;
-  /** The place where the reason can be read later; absent: it needs none. */
+  /** Where the reason can be read later; absent: no reason is asked. */
   readonly reason?: string | false;
-  /** The request, which can be copied, too. */
+  /** The request, which can also be copied. */
   readonly send: (options: Sending, reason: string) => Parameters<typeof ask<T>>[0];
-  /** false: it is copied elsewhere. */
+  /** false: the dialog offers no copy. */
   readonly copies?: false;
   /** The same for the command line, where that has it. */
   readonly command?: string | undefined;
   readonly onDone: (answer: T) => unknown;
   readonly onFailed?: () => unknown;
-  /** Another screen or dialog takes its place when it is done; else it closes. */
+  /** Another screen or dialog follows; absent: the dialog closes. */
   readonly stays?: boolean;
   readonly onClose: () => void;
-  /** Fields, some of which show what the server objected to. */
+  /** Fields, which show the server's errors. */
   readonly children?: ReactNode | ((error: Error | null) => ReactNode);
 }
 
@@ -48,7 +48,7 @@ export function FormDialog<T>(props: FormDialogProps<T>): ReactNode {
       if (props.stays !== true) onClose();
     },
     onError: () => props.onFailed?.(),
-    // A secret in the answer stays nowhere but in the dialog.
+    // A secret in the answer is kept only in the dialog.
     gcTime: 0,
   });
   const needsReason = reasonHelp !== undefined && reasonHelp !== false;

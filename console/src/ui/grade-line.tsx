@@ -7,7 +7,7 @@ import { courseOf, failingShare } from '../lib/urgency.js';
 import css from './grade-line.module.css';
 import { Since } from './time.js';
 
-/** How a tool is doing now if it fails or recovers, else the figures of its grade: the same on every screen. */
+/** The present state of a tool that fails or recovers, otherwise the figures of its grade. */
 export const GradeLine = ({ report }: { readonly report: ToolReportView }): ReactNode => {
   const since = sinceOf(report);
   const isPart = useIsPart();
@@ -52,7 +52,7 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
   );
 }
 
-/** The tool's own error; it leads to the execution that had it. */
+/** The tool's own error, as a link to the execution. */
 export const LastError = ({ of }: { readonly of: LastErrorView }): ReactNode => (
   <Link to="/executions/$id" params={{ id: of.executionId }}>
     {of.message ?? of.errorType}
@@ -63,7 +63,7 @@ export const LastError = ({ of }: { readonly of: LastErrorView }): ReactNode => 
 export const sinceOf = ({ status, why }: ToolReportView): string | undefined =>
   status === 'healthy' ? undefined : (why.find(({ since }) => since !== null)?.since ?? undefined);
 
-/** Calls that were not run; empty without any. */
+/** Number of refused calls; empty if there are none. */
 function refusedText({ refusals }: Pick<ToolReportView, 'refusals'>): string {
   const refused = refusals.reduce((sum, { count }) => sum + count, 0);
   return refused > 0 ? `${number(refused)} refused` : '';

@@ -11,13 +11,13 @@ export const SchemaForm = lazy(() =>
 
 interface InputEditorProps {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The input as JSON: this text is sent. */
+  /** The input as JSON, which is sent. */
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly problems: readonly FieldProblemView[];
 }
 
-/** A tool's input, by fields or as JSON; both are the same text. */
+/** Edits a tool's input as fields or as JSON. */
 export function InputEditor({ schema, text, onText, problems }: InputEditorProps): ReactNode {
   const [mode, setMode] = useState<'form' | 'json'>('form');
   const value = parsed(text);
@@ -53,7 +53,7 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
   );
 }
 
-/** Undefined for a text that is no JSON. */
+/** Undefined for a text that is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

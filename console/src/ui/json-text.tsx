@@ -8,11 +8,11 @@ import { useCopy } from './use-copy.js';
 interface JsonTextProps {
   readonly label: string;
   readonly value: unknown;
-  /** Draws the text; absent: as it is. */
+  /** Renders the text; absent: as it is. */
   readonly children?: (text: string) => ReactNode;
 }
 
-/** More than this a browser draws slowly; the rest is a download away. */
+/** Max characters, because browsers draw more slowly. The whole text can be downloaded. */
 const shownCharacters = 200_000;
 
 /** A value as indented JSON that can be folded, or a text as it is. */

@@ -35,7 +35,7 @@ function Heading({ name, title, about, actions }: Omit<PageProps, 'children'>): 
   );
 }
 
-/** The project of the one thing that is shown, where there are several. */
+/** The project of the thing that is shown, if there are several. */
 function OwnProject(): ReactNode {
   const { project, projects } = useProjects();
   return useListOfThing() && project !== undefined && projects.length > 1 && <Tag>project {project}</Tag>;
@@ -63,7 +63,7 @@ export const Foot = box(css.foot);
 interface CardProps {
   readonly title: string;
   readonly actions?: ReactNode;
-  /** The content brings its own distance from the edge, as tables do. */
+  /** The content has its own padding, like tables. */
   readonly flush?: boolean;
   readonly children: ReactNode;
 }
@@ -80,7 +80,7 @@ export function Card({ title, actions, flush = false, children }: CardProps): Re
   );
 }
 
-/** A section under the heading of its page, without one of its own. */
+/** A section without a heading of its own. */
 export const Panel = box(css.card);
 
 export const Stack = ({ tight = false, children }: { tight?: boolean; children: ReactNode }): ReactNode => (
@@ -90,10 +90,10 @@ export const Stack = ({ tight = false, children }: { tight?: boolean; children: 
 export const Row = box(css.row);
 export const Columns = box(css.columns);
 
-/** Names with what belongs to them, in the order in which they are shown. */
+/** Names with their values, in the order of display. */
 export type Pairs = readonly (readonly [name: string, value: ReactNode])[];
 
-/** The figures that a screen begins with. */
+/** The figures at the top of a screen. */
 export const Figures = ({ figures }: { figures: Pairs }): ReactNode => (
   <dl className={css.figures}>
     {figures.map(([name, value]) => (
@@ -105,7 +105,7 @@ export const Figures = ({ figures }: { figures: Pairs }): ReactNode => (
   </dl>
 );
 
-/** Names with their values; what has none is left out. */
+/** Names with their values. Names without a value are left out. */
 export const Facts = ({ facts }: { facts: Pairs }): ReactNode => (
   <dl className={css.facts}>
     {facts
@@ -118,7 +118,7 @@ export const Muted = box(css.muted, 'span');
 
 const notes = { good: css.noteGood, warn: css.noteWarn, bad: css.noteBad, none: '' } as const;
 
-/** A sentence that must not be overlooked; `alert` is read out as soon as it appears. */
+/** An important sentence. `alert` is read out as soon as it appears. */
 export const Note = ({
   tone = 'none',
   alert = false,

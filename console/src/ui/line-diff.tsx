@@ -6,9 +6,9 @@ interface LineDiffProps {
   readonly label: string;
   readonly before: string;
   readonly after: string;
-  /** The heading of the text before. */
+  /** Heading of the old text. */
   readonly was?: string;
-  /** The heading of the text after. */
+  /** Heading of the new text. */
   readonly now: string;
 }
 

@@ -9,7 +9,7 @@ import css from './log-lines.module.css';
 interface LogLinesProps {
   readonly label: string;
   readonly lines: readonly LogEntryView[];
-  /** The newest line stays in sight. */
+  /** Keeps the newest line visible. */
   readonly follows: boolean;
   readonly onFollow?: (follows: boolean) => void;
 }
@@ -18,7 +18,7 @@ const rowHeight = 20;
 /** Longer lines are truncated; the downloaded log has them in full. */
 const shownCharacters = 4_000;
 
-/** Lines of a log; only those in sight are drawn. Scrolling up stops following. */
+/** Lines of a log; only visible ones are rendered. Scrolling up stops following. */
 export function LogLines({ label, lines, follows, onFollow }: LogLinesProps): ReactNode {
   const frame = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({

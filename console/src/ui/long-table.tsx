@@ -6,7 +6,7 @@ import { TableFrame, type TableProps, TableRow, useRows } from './table.js';
 interface LongTableProps<T> extends TableProps<T> {
   /** Whether there are rows that are not loaded yet. */
   readonly hasMore: boolean;
-  /** Loads more when the last rows are near; absent while that is under way. */
+  /** Loads more when the last rows are near; absent during a load. */
   readonly onNearEnd: (() => void) | undefined;
 }
 
@@ -16,7 +16,7 @@ const cardHeight = 57;
 const areCards = (): boolean => window.matchMedia('(max-width: 640px)').matches;
 const nearEnd = 20;
 
-/** A table of any length: only the rows in sight are drawn, each in one line. */
+/** A table of any length: only visible rows are rendered, each in one line. */
 export function LongTable<T>(props: LongTableProps<T>): ReactNode {
   const { rows, columns, keyOf, hasMore } = props;
   const frame = useRef<HTMLDivElement>(null);
@@ -67,7 +67,7 @@ export function LongTable<T>(props: LongTableProps<T>): ReactNode {
   );
 }
 
-/** Stands for the rows that are out of sight. */
+/** Placeholder for rows that are not rendered. */
 const Spacer = ({ height }: { readonly height: number }): ReactNode =>
   height > 0 && (
     <tr className={css.spacer} aria-hidden="true">

@@ -11,14 +11,14 @@ export interface MenuItem {
 }
 
 interface MenuProps {
-  /** Absent: three dots, for acts that are rare or dangerous. */
+  /** Absent: three dots, for rare or dangerous actions. */
   readonly label?: string | undefined;
   readonly items: readonly MenuItem[];
   /** The element that has the focus afterwards; absent: the button. */
   readonly focusAfter?: () => HTMLElement | null;
 }
 
-/** A button that opens a list of acts; dangerous ones belong last. */
+/** A button that opens a list of actions; dangerous ones belong last. */
 export const Menu = ({ label, items, focusAfter }: MenuProps): ReactNode => (
   <Base.Root modal={false}>
     <Base.Trigger

@@ -4,14 +4,14 @@ import css from './controls.module.css';
 
 interface ModesProps<T extends string> {
   readonly label: string;
-  /** The ways, by their values. */
+  /** Labels of the modes, by value. */
   readonly names: Readonly<Partial<Record<T, string>>>;
   readonly value: T;
   readonly onChange: (value: T) => void;
   readonly isOff?: (value: T) => boolean;
 }
 
-/** One of several ways to see or write the same thing. */
+/** Chooses one of several ways to show or edit the same thing. */
 export const Modes = <T extends string>(props: ModesProps<T>): ReactNode => (
   <div className={css.modes} role="group" aria-label={props.label}>
     {(Object.keys(props.names) as T[]).map((each) => (

@@ -17,7 +17,7 @@ interface PanelTabsProps<T extends string> {
   readonly aside?: ReactNode;
 }
 
-/** Several views of one thing, of which one is shown. What has an address of its own is a link in `Tabs`. */
+/** Several views of one thing without addresses of their own. Views with addresses are `Tabs`. */
 export const PanelTabs = <T extends string>(props: PanelTabsProps<T>): ReactNode => (
   <Tabs.Root className={css.root} value={props.value} onValueChange={(value: T) => props.onChange(value)}>
     <div className={css.head}>

@@ -62,9 +62,9 @@ export function Splitter({ label, share, onShare }: SplitterProps): ReactNode {
 }
 
 interface PanesProps {
-  /** The browser remembers the panes' sizes by it. */
+  /** Name under which the browser remembers the panes' sizes. */
   readonly name: string;
-  /** The first pane's share in percent until somebody changes it. */
+  /** Initial share of the first pane in percent. */
   readonly share?: number;
   readonly first: ReactNode;
   /** Absent: the first has the whole width. */

@@ -5,9 +5,9 @@ import { Icon } from './icons.js';
 import css from './peek.module.css';
 
 interface PeekProps {
-  /** The kind of thing that is looked at, for a screen reader. */
+  /** Kind of the thing, for screen readers. */
   readonly label: string;
-  /** Leads to it whole. */
+  /** Link to the thing's own page. */
   readonly open: ReactNode;
   readonly onClose: () => void;
   readonly children: ReactNode;

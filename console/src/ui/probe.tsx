@@ -3,21 +3,21 @@ import css from './probe.module.css';
 
 interface ProbeProps {
   readonly label: string;
-  /** The number of things that can be pointed at, side by side. */
+  /** Number of parts, side by side. */
   readonly count: number;
   readonly at: number | undefined;
   readonly onAt: (index: number | undefined) => void;
-  /** The words of a screen reader for one. */
+  /** Text of a part for screen readers. */
   readonly textOf: (index: number) => string;
-  /** The one at a share of the width; absent: all are as wide. */
+  /** The part at a share of the width; absent: all have the same width. */
   readonly indexAt?: (share: number) => number;
-  /** A click, Enter or a drag chooses one or several. */
+  /** Called with the parts that a click, Enter or a drag chose. */
   readonly onPick?: (from: number, to: number) => void;
-  /** The ones that are being chosen. */
+  /** Called with the parts that are being chosen. */
   readonly onBrush?: (range: readonly [number, number] | undefined) => void;
 }
 
-/** Lies over a drawing, and lets its parts be pointed at and chosen, also by the keyboard. */
+/** Overlay of a drawing, by which its parts can be pointed at and chosen, also with the keyboard. */
 export function Probe(props: ProbeProps): ReactNode {
   const { label, count, at, onAt, textOf, indexAt, onPick, onBrush } = props;
   const start = useRef<number>(undefined);

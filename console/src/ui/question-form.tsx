@@ -12,7 +12,7 @@ import { Loading, Problem } from './states.js';
 type Answer = (questionId: string, body: QuestionAnswer) => Promise<unknown>;
 
 interface QuestionsProps extends Pick<AskingCalls, 'questions' | 'drop'> {
-  /** Absent: to the call that is open. */
+  /** Absent: the answer goes to the open call. */
   readonly answer?: Answer;
 }
 
@@ -77,7 +77,7 @@ function QuestionForm({ question: { questionId, params }, send, onDone }: Questi
   );
 }
 
-/** The whole address is shown: whoever follows it should see where it leads. */
+/** The whole address is shown, so that the reader sees where it leads. */
 const SafeLink = ({ url }: { readonly url: string }): ReactNode =>
   /^https?:\/\//i.test(url) ? (
     <a href={url} target="_blank" rel="noopener noreferrer">

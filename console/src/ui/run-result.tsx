@@ -23,7 +23,7 @@ interface RunResultProps {
   readonly before?: Run | undefined;
   /** Text of the result pane before the first run. */
   readonly idle: ReactNode;
-  /** Absent: nobody may read them here. */
+  /** Absent: the caller may not read them. */
   readonly logs?: readonly LogEntryView[] | undefined;
   /** The difference to another run than the last one. */
   readonly diff?: ReactNode;
@@ -32,12 +32,12 @@ interface RunResultProps {
   readonly isRecorded?: boolean;
 }
 
-/** The result of a run, its log, where its time went, and how it differs from the run before. */
+/** The result of a run, its log, its timing, and its differences to the run before. */
 export function RunResult(props: RunResultProps): ReactNode {
   const { isPending, failure, now, before, idle, logs, isRecorded = true } = props;
   const [chosen, setChosen] = useState<View>();
   const frame = useRef<HTMLDivElement>(null);
-  // On a phone it stands below what was run.
+  // On a phone it is below the input.
   useEffect(() => {
     if (isPending) frame.current?.scrollIntoView({ block: 'nearest' });
   }, [isPending]);

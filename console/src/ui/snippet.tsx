@@ -8,7 +8,7 @@ interface SnippetProps {
   readonly text: string;
 }
 
-/** A text for a shell or a file, to be copied. */
+/** A text for a shell or a file, with a button to copy it. */
 export function Snippet({ name, text }: SnippetProps): ReactNode {
   const copy = useCopy();
   return (

@@ -7,17 +7,17 @@ import css from './state-strip.module.css';
 
 interface StateStripProps<Kind extends string> {
   readonly label: string;
-  /** The states that there are, the best first. */
+  /** All states, best first. */
   readonly kinds: readonly Kind[];
   /** Oldest first. */
   readonly changes: readonly Change<Kind>[];
-  /** The beginning of the strip, ms; absent: before the first change. */
+  /** Start of the strip in ms; absent: before the first change. */
   readonly start?: number;
-  /** Its end, ms; absent: now. */
+  /** End in ms; absent: now. */
   readonly end?: number | undefined;
 }
 
-/** States one after the other, each as wide as it lasted, and why each began. */
+/** Successive states, each as wide as it lasted, with the reasons of the changes. */
 export function StateStrip<Kind extends string>(props: StateStripProps<Kind>): ReactNode {
   const { label, kinds, changes, end } = props;
   const [at, setAt] = useState<number>();

@@ -6,7 +6,7 @@ import { Button } from './controls.js';
 import css from './layout.module.css';
 import { Note } from './layout.js';
 
-/** Bars where rows will stand; with `figures`, boxes where the figures of the page will stand above them. */
+/** Placeholders of rows; with `figures`, also of the page's figures above them. */
 export const Loading = ({ lines = 6, figures = 0 }: { lines?: number; figures?: number }): ReactNode => (
   <div className={css.skeleton} role="status" aria-label="Loading">
     {figures > 0 && (
@@ -36,7 +36,7 @@ interface FailedProps {
   readonly retry?: (() => void) | undefined;
 }
 
-/** A failure in the server's own words, and the way out of it. */
+/** A failure with the server's message and what to do. */
 export function Failed({ error, retry }: FailedProps): ReactNode {
   const { title, code, requestId, message } = asApiError(error);
   return (
@@ -56,7 +56,7 @@ export function Failed({ error, retry }: FailedProps): ReactNode {
   );
 }
 
-/** A refused act, in the server's own words, beside what was asked for. */
+/** The server's message about a refused action, beside its form. */
 export const Problem = ({ problem }: { readonly problem: ApiError }): ReactNode => (
   <Note tone="bad" alert>
     {!/^\S+ line \d+: /.test(problem.message) && <strong>{problem.title}: </strong>}
@@ -67,12 +67,12 @@ export const Problem = ({ problem }: { readonly problem: ApiError }): ReactNode 
 interface LoadedProps<T> {
   readonly query: Pick<UseQueryResult<T>, 'data' | 'error'> & { readonly refetch: () => unknown };
   readonly lines?: number;
-  /** Frames what is shown in place of the data; absent: it stands alone. */
+  /** Wraps what is shown instead of the data; absent: no wrapper. */
   readonly within?: (state: ReactNode) => ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** Draws what was asked for: while it loads, when it failed, and when it is there. Old data stay while they are fetched again. */
+/** Renders a query: while it loads, when it failed, and its data. Old data stay during a refetch. */
 export function Loaded<T>({ query, lines, within = (state) => state, children }: LoadedProps<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.error) return within(<Failed error={query.error} retry={() => void query.refetch()} />);
@@ -84,7 +84,7 @@ interface MoreProps {
   readonly name: string;
 }
 
-/** Below a list of which only the first pages are there. */
+/** Footer of a list of which only the first pages are loaded. */
 export const More = ({ list, name }: MoreProps): ReactNode =>
   list.hasNextPage && (
     <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>

@@ -6,11 +6,11 @@ import { useRowKeys } from './use-row-keys.js';
 
 export interface Column<T> extends Sortable<T> {
   readonly name: string;
-  /** Numbers stand right, so that their digits are below each other. */
+  /** Numbers are aligned right, so that digits line up. */
   readonly isNumber?: boolean;
-  /** Text that is too long ends in an ellipsis, instead of taking another line. */
+  /** Long text ends in an ellipsis instead of wrapping. */
   readonly cut?: boolean;
-  /** Ids and names of tools. */
+  /** Monospaced, for ids and names of tools. */
   readonly isMono?: boolean;
   /** Pixels; columns without a width share the rest. */
   readonly width?: number;
@@ -33,13 +33,13 @@ export interface TableProps<T> {
   readonly keyOf: (item: T) => Key;
   /** A click on a row, or Enter, opens it. */
   readonly onOpen?: (item: T) => void;
-  /** A click on a row, J and K select it to be looked at beside the list. */
+  /** A click on a row, J and K select it, to show it beside the list. */
   readonly peek?: Peeking;
   /** Marks the row that is shown elsewhere on the screen. */
   readonly isSelected?: (item: T) => boolean;
-  /** false: J and K go through the rows of several tables, and the screen handles them. */
+  /** false: the screen handles J and K, for several tables. */
   readonly hasKeys?: boolean;
-  /** The order, as the address writes it: heads of sortable columns change it. */
+  /** The order, as in the address. Heads of sortable columns change it. */
   readonly sort?: { readonly by: string | undefined; readonly change: (by: string | undefined) => void };
 }
 
@@ -100,12 +100,12 @@ interface RowProps<T> {
   readonly columns: readonly Column<T>[];
   readonly isSelected: boolean;
   readonly onPress: ((row: T) => void) | undefined;
-  /** Its place in a list of which only a part is drawn. */
+  /** Its index in a list of which only a part is rendered. */
   readonly index?: number;
   readonly measure?: (element: HTMLElement | null) => void;
 }
 
-/** Scrolling and selecting redraw only the rows that they concern. */
+/** Memoised, so that scrolling and selecting render only the rows that change. */
 export const TableRow = memo(function TableRow<T>(props: RowProps<T>): ReactNode {
   const { row, id, columns, isSelected, onPress, index, measure } = props;
   return (
@@ -127,7 +127,7 @@ export const TableRow = memo(function TableRow<T>(props: RowProps<T>): ReactNode
   );
 }) as <T>(props: RowProps<T>) => ReactNode;
 
-/** Gives the cell under the pointer its text as a title while that is cut off. */
+/** Gives the cell under the pointer its text as title if it is truncated. */
 function titleCutCell({ target }: PointerEvent): void {
   const cell = target instanceof Element ? target.closest('td') : null;
   if (cell) cell.title = cell.scrollWidth > cell.clientWidth ? (cell.textContent ?? '') : '';
@@ -169,7 +169,7 @@ export function TableFrame<T>({
   );
 }
 
-/** The rows in their order, and the acts on them. @param show brings a row into sight */
+/** The rows in their order, and the actions on them. @param show brings a row into sight */
 export function useRows<T>(props: TableProps<T>, show?: (index: number) => void) {
   const { rows, columns, sort, keyOf, onOpen, peek, isSelected } = props;
   const by = sort?.by;

@@ -2,7 +2,7 @@ import { useRouterState } from '@tanstack/react-router';
 import { Children, type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import css from './layout.module.css';
 
-/** Screens of one thing, as links: each has an address of its own. */
+/** Links to the screens of one thing. */
 export function Tabs({ label, children }: { label: string; children: ReactNode }): ReactNode {
   const bar = useShownInSight(Children.count(children));
   return (
@@ -12,7 +12,7 @@ export function Tabs({ label, children }: { label: string; children: ReactNode }
   );
 }
 
-/** A bar of links that may be wider than its window: the link of the screen that is shown is in sight. */
+/** A scrollable bar of links, which keeps the link of the current screen visible. */
 function useShownInSight(links: number): RefObject<HTMLElement | null> {
   const bar = useRef<HTMLElement>(null);
   const path = useRouterState({ select: ({ location }) => location.pathname });

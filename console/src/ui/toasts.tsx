@@ -12,12 +12,12 @@ import {
 import { asApiError, unconfirmed } from '../lib/api.js';
 import type { Message } from './toast-list.js';
 
-// Most visits show none.
+// Loaded later, because most visits show none.
 const ToastList = lazy(() => import('./toast-list.js').then(({ ToastList: it }) => ({ default: it })));
 
 const Show = createContext<(message: Message) => void>(() => undefined);
 
-/** Short messages, which are read out: what was done goes by itself, what failed stays until it is closed. */
+/** Short messages, which are read out. Successes disappear; failures stay until they are closed. */
 export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
   const [messages, setMessages] = useState<readonly Message[]>([]);
   const show = useCallback((message: Message) => setMessages((all) => [...all, message]), []);
@@ -45,7 +45,7 @@ export function useToast(): (title: string, text?: string) => void {
   return (title, text) => show({ title, ...(text !== undefined && { description: text }) });
 }
 
-/** @returns a function that shows the error of an act. A session that has ended is left to the sign-in dialog. */
+/** @returns a function that shows the error of an action. The sign-in dialog handles an ended session. */
 export function useFailed(): (error: unknown) => void {
   const show = useContext(Show);
   return (error) => {

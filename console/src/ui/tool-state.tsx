@@ -11,7 +11,7 @@ interface ToolStateProps {
   readonly circuit?: CircuitView['state'] | undefined;
 }
 
-/** "failing now" or "recovering", else the grade of the last hour; nothing of a tool that cannot be called. */
+/** "failing now", "recovering" or the grade of the last hour; renders nothing for a tool that cannot be called. */
 export function ReportState({ report }: { readonly report: ToolReportView }): ReactNode {
   if (report.unavailable) return null;
   const course = courseOf(report);
@@ -29,7 +29,7 @@ export function Grade({ status }: Pick<ToolReportView, 'status'>): ReactNode {
   );
 }
 
-/** Why calls of a tool are refused: itself, or its circuit. That both let calls pass goes without saying. */
+/** The reason why calls of a tool are refused: the tool or its circuit. Renders nothing if both allow calls. */
 export const ToolState = ({ unavailable, circuit = 'closed' }: ToolStateProps): ReactNode => (
   <>
     {unavailable && (

@@ -13,10 +13,10 @@ import { Loaded } from './states.js';
 type ChartProps = ComponentProps<typeof Chart>;
 
 interface TrafficProps {
-  /** Absent: of all tools together. */
+  /** Absent: all tools. */
   readonly tool?: string;
   readonly range: TimeRange;
-  /** The least share of successes of a healthy tool. */
+  /** Min success rate of a healthy tool. */
   readonly minSuccess?: number;
   /** Duration of a slow call. */
   readonly slowMs?: number | undefined;

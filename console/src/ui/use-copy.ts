@@ -9,7 +9,7 @@ export function useCopy(): (text: string, name: string) => Promise<boolean> {
       toast('Copied', name);
       return true;
     } catch {
-      // Over plain HTTP from another machine a browser gives no clipboard.
+      // Browsers offer no clipboard over plain HTTP from another machine.
       toast('Not copied', 'The browser does not allow it here: select the text and copy it manually.');
       return false;
     }

@@ -22,7 +22,7 @@ const rowOf = (id: string): HTMLElement | null =>
  */
 export function useRowKeys({ ids, selected, onSelect, onOpen, show }: RowKeys): void {
   const wanted = useRef<string>(undefined);
-  // Each time: a row that was out of sight may be drawn later.
+  // Each time, because rows are rendered when they become visible.
   useEffect(() => {
     if (wanted.current === undefined || wanted.current !== selected) return;
     const row = rowOf(wanted.current);
