@@ -8,11 +8,11 @@ interface ActButtonProps {
   readonly name: string;
   readonly look?: 'primary' | 'danger';
   readonly small?: boolean;
-  /** The dialog that asks before it is done. */
+  /** The dialog that asks for confirmation. */
   readonly children: (onClose: () => void) => ReactNode;
 }
 
-/** A button that opens a dialog, for callers whose key may allow what it does. */
+/** A button that opens a dialog, for callers whose key may allow its action. */
 export function ActButton({ scope, name, children, ...looks }: ActButtonProps): ReactNode {
   const permitted = useAct(scope);
   const [isOpen, setOpen] = useState(false);

@@ -10,7 +10,7 @@ export interface Entry {
   readonly to: string;
 }
 
-/** Stands for an act in place of a path. */
+/** Marks an action, which has no path. */
 export const signOut = 'sign-out';
 
 const places: readonly Entry[] = [
@@ -46,7 +46,7 @@ interface Named {
 const maxPerKind = 30;
 const isRegistered = new Set(['custom', 'server']);
 
-/** An id has a digit and no space: a name that does, too, is found as a tool first. */
+/** An id has a digit and no space. Tools with such a name come first. */
 const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
 
 /**

@@ -63,14 +63,14 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
   );
 }
 
-/** The project that all screens show; nothing for callers who see one alone. */
+/** Chooses the project of all screens; renders nothing for callers with only one. */
 function ProjectSwitch(): ReactNode {
   const { projects, hasAll } = useProjects();
   const project = useConsoleProject();
   const navigate = useNavigate();
   const thing = useListOfThing();
   const choose = (chosen: string | undefined): void =>
-    // Another project does not have the one thing that is shown.
+    // The thing that is shown belongs to one project, so another project leads to its list.
     void navigate({
       to: thing ?? '.',
       search: (old) => ({ ...(thing === undefined && old), project: chosen }),

@@ -90,7 +90,7 @@ function Main(): ReactNode {
   const main = useRef<HTMLElement>(null);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const first = useRef(path);
-  // A screen reader is led to the new screen, not left in the rail. The palette may be open again by then.
+  // Moves the focus to the new screen for screen readers. The palette may be open again by then.
   useEffect(() => {
     const isInDialog = document.activeElement?.closest('[role="dialog"]') != null;
     if (first.current !== path && !isInDialog) main.current?.focus({ preventScroll: true });

@@ -8,7 +8,7 @@ interface SignInDialogProps {
   readonly onClose: () => void;
 }
 
-/** Asks for a key before an act that needs one. */
+/** Asks for a key before an action that needs one. */
 export const SignInDialog = ({ hasEnded, onDone, onClose }: SignInDialogProps): ReactNode => (
   <Dialog
     open

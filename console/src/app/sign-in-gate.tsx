@@ -32,7 +32,7 @@ export function useAct(scope: Scope): ((act: () => void) => void) | undefined {
   return permission === 'ask' ? gate : (act) => act();
 }
 
-/** An act that waits for a key. */
+/** An action that waits for a key. */
 interface Pending {
   readonly then: () => void;
   /** The session ended before the act: it was sent and refused. */

@@ -67,7 +67,7 @@ function onTitle(change: () => void): () => void {
   return () => observer.disconnect();
 }
 
-/** The way to the screen: titles of screens, and the names and ids of its address. */
+/** The breadcrumb: titles of screens, and the names and ids in the address. */
 function Crumbs(): ReactNode {
   const router = useRouter();
   const project = useConsoleProject();
@@ -77,7 +77,7 @@ function Crumbs(): ReactNode {
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
     path.split('/').filter(Boolean),
   );
-  // A screen of the rail has its name there and as its heading.
+  // A screen of the rail needs no breadcrumb, because its heading has its name.
   if (!parts || !patterns || parts.length < 2) return <div className={css.crumbs} />;
   const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
   const crumbs = parts.map((part, index) => {

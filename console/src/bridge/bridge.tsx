@@ -7,7 +7,7 @@ import { pageOf, useNavigationTools } from './navigation.js';
 import { PageLink } from './page-link.js';
 import { LinkContext } from './use-page.js';
 
-/** Lets agents see and move this page: their calls come by the tab's stream, and the mounted views answer them. */
+/** Lets agents see and operate this page. Their calls arrive by the tab's stream; the mounted views answer them. */
 export function Bridge({ children }: { readonly children: ReactNode }): ReactNode {
   const router = useRouter();
   const [link] = useState(() => new PageLink(() => pageOf(router)));

@@ -15,7 +15,7 @@ const anonymousId = 'anonymous';
 const allOrNone =
   'The server cannot distinguish callers without a key. If you allow one, you allow all of them, including tools with network access.';
 
-/** Other keys that ask to act on the page or do so, and what agents have done on it. */
+/** Other keys that ask for access to the page or have it, and the actions of agents on it. */
 export function Guests(): ReactNode {
   const { session, guests, acts, forgetActs } = usePageLink();
   const now = useNow();

@@ -5,7 +5,7 @@ import { pauseOf } from '../lib/server-stream.js';
 import { PageTools, type UiAnswer } from './page-tools.js';
 import type { Json } from './ui-events.js';
 
-/** Another key that would like to act on the page, or does. */
+/** Another key that asks for access to the page or has it. */
 export interface Guest {
   readonly id: string;
   readonly name: string;
@@ -49,14 +49,14 @@ const interrupted: UiAnswer = {
   error: { type: 'interrupted', message: 'The page was reloaded before it answered' },
 };
 
-/** The tab as the server knows it: reports what it shows, runs the calls that come and answers each once. */
+/** The tab's connection to the server: reports the page, runs incoming calls and answers each once. */
 export class PageLink {
   readonly tools = new PageTools(() => this.changed());
   private readonly store = new TabStore();
   private readonly listeners = new Set<() => void>();
   private state: LinkState = { session: undefined, guests: [], acts: [] };
   private readonly running = new Set<string>();
-  /** Answers that the server has not taken yet. */
+  /** Answers that the server has not received yet. */
   private readonly unsent = new Map<string, UiAnswer>();
   private reported: Promise<void> = Promise.resolve();
   /** The page as it was reported last, as JSON. */
@@ -88,13 +88,13 @@ export class PageLink {
     };
   }
 
-  /** The page shows something else, or answers other tools. */
+  /** Called if the page or its tools have changed. */
   changed(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.report(), reportAfterMs);
   }
 
-  /** An event of the session's topic. */
+  /** Handles an event of the session's topic. */
   hear({ event, data }: StreamEvent): void {
     if (event === 'closed' || event === 'refused') this.renew();
     if (!event.startsWith('ui.')) return;
@@ -124,7 +124,7 @@ export class PageLink {
       // Cancelled: nobody waits for the answer.
       if (!this.running.delete(callId)) return;
       this.unsent.set(callId, answer);
-      // The next call of the same agent is held against the page as this one left it.
+      // The server checks the agent's next call with the page as this call left it.
       await this.report();
     }
     await this.send(callId);
@@ -167,7 +167,7 @@ export class PageLink {
     this.known = text;
   }
 
-  /** Another tab has taken the session, or it is over. */
+  /** Called if another tab took the session or it ended. */
   private renew(): void {
     if (this.state.session === undefined) return;
     this.store.forget();

@@ -11,13 +11,13 @@ export interface UiAnswer {
 
 const maxMessage = 4_096;
 
-/** The tools that the mounted views answer. The view that was mounted last answers a tool which two offer. */
+/** The tools that the mounted views answer. If two offer the same tool, the one that was mounted last answers. */
 export class PageTools {
   private readonly handlers = new Map<string, UiHandler[]>();
 
   constructor(private readonly onChange: () => void) {}
 
-  /** @returns a function that takes the handler away */
+  /** @returns a function that removes the handler */
   register(name: string, handler: UiHandler): () => void {
     this.handlers.set(name, [...(this.handlers.get(name) ?? []), handler]);
     this.onChange();

@@ -14,7 +14,7 @@ export function useUiTool(name: string, handler: UiHandler): void {
 const idle = { session: undefined, guests: [], acts: [] };
 const never = (): (() => void) => () => undefined;
 
-/** The tab's session, the other keys that act on it, and what was done. */
+/** The tab's session, the other keys with access to it, and their actions. */
 export function usePageLink() {
   const link = useContext(LinkContext);
   const state = useSyncExternalStore(link?.subscribe ?? never, link?.read ?? (() => idle));

@@ -1,26 +1,26 @@
 import { serverPath } from './server-url.js';
 
-/** The request of an act, by any method: it can be copied. */
+/** A request of any method, in a form that can be copied. */
 export interface AnyAct {
   readonly method: string;
   /** Below the server's address. */
   readonly path: string;
   /** JSON text; empty for none. */
   readonly body: string;
-  /** The project that it is for; absent: the first of the key, or `default`. */
+  /** Its project; absent: the first one of the key, or `default`. */
   readonly project?: string | undefined;
 }
 
-/** The request of an act: the same one runs and can be copied. */
+/** The request of an action, which is sent and can be copied. */
 export interface Act extends AnyAct {
   readonly method: 'POST' | 'PATCH';
 }
 
-/** A project in the header `x-project-id`. Headers are Latin-1: other names than of ASCII are written as RFC 8187 has it. */
+/** A project as value of `x-project-id`. Headers are Latin-1, so names beyond ASCII are encoded by RFC 8187. */
 export const projectInHeader = (project: string): string =>
   /^(?!UTF-8'')[!-~]([ -~]*[!-~])?$/.test(project) ? project : `UTF-8''${encodeURIComponent(project)}`;
 
-/** A call of a tool; as a test call it spends no budget and counts neither for grade nor circuit. */
+/** A call of a tool. A test call spends no budget and does not count for grade and circuit. */
 export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   const name = encodeURIComponent(tool);
   return {
@@ -30,7 +30,7 @@ export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   };
 }
 
-/** Sends a request: the browser's fetch, unless another is given. */
+/** Sends a request, by default with the browser's fetch. */
 export interface Sending {
   readonly fetch?: typeof fetch;
 }
@@ -38,7 +38,7 @@ export interface Sending {
 /** A request by the generated client. */
 export type Send = (options?: Sending) => Promise<unknown>;
 
-/** The act that a request by the generated client would be: it is made, and not sent. */
+/** The action of a request by the generated client, which is built and not sent. */
 export const actOf = (send: Send): Promise<AnyAct> =>
   new Promise((resolve, reject) => {
     const note: typeof fetch = async (input, init) => {

@@ -5,7 +5,7 @@ import type { Unavailable } from './unavailable.js';
 export interface ListedTool {
   readonly name: string;
   readonly description: string;
-  /** A `server` is one of MCP: what agents call are the tools that it lists. */
+  /** `server`: an MCP server, of which agents call the listed tools. */
   readonly kind: ToolView['kind'] | 'server';
   /** Absent: it can be called. */
   readonly unavailable?: Unavailable | undefined;

@@ -3,7 +3,7 @@ import Anser from 'anser';
 /** A piece of a line in one colour and weight. */
 interface Piece {
   readonly text: string;
-  /** `red`, `bright-red` … as terminals call them; absent: the text's own. */
+  /** Terminal colour such as `red` or `bright-red`; absent: the default. */
   readonly colour?: string;
   readonly isBold: boolean;
 }

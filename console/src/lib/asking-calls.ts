@@ -5,7 +5,7 @@ import type { AskedQuestion } from './asked-question.js';
 import { openStream } from './calls.js';
 import { readExactly } from './exact-json.js';
 
-/** Calls of a tool that may ask something meanwhile. */
+/** Calls of a tool that may ask questions before it ends. */
 export function useAskingCalls() {
   const [questions, setQuestions] = useState<readonly AskedQuestion[]>([]);
   const drop = (id: string): void => setQuestions((all) => all.filter(({ questionId }) => questionId !== id));

@@ -32,7 +32,7 @@ interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Asks for a stream of events, and waits until it begins. @throws ApiError */
+/** Opens a stream of events. @throws ApiError */
 export async function openStream(
   { headers, ...request }: StreamOptions,
   signal: AbortSignal,

@@ -11,7 +11,7 @@ interface JsonChange {
 
 const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** @returns the differences, each at the deepest place that holds it; `undefined` stands for what is not there */
+/** @returns the differences, each at the deepest place that contains it; `undefined` for a missing value */
 export function jsonChanges(before: unknown, after: unknown, path = ''): JsonChange[] {
   if (isObject(before) && isObject(after)) return changesOf(before, after, path);
   if (Array.isArray(before) && Array.isArray(after))
@@ -28,7 +28,7 @@ function changesOf(
   return [...names].flatMap((name) => jsonChanges(before[name], after[name], `${path}/${escape(name)}`));
 }
 
-/** One line beside what stands in its place; `undefined` stands for none. */
+/** Two lines side by side; `undefined` for a missing one. */
 interface LinePair {
   readonly before: string | undefined;
   readonly after: string | undefined;

@@ -1,4 +1,4 @@
-/** A command as it is typed, in its words; quotes keep words together, and nothing else of a shell is known. */
+/** The words of a typed command. Quotes are the only shell syntax. */
 export function wordsOf(command: string): string[] {
   const words = command.match(/(?:[^\s"']|"(?:\\.|[^"\\])*"|'[^']*')+/g) ?? [];
   return words.map((word) =>
@@ -10,7 +10,7 @@ export function wordsOf(command: string): string[] {
   );
 }
 
-/** The same words as they could be typed. */
+/** Words as a command that can be typed. */
 export const commandOf = (words: readonly string[]): string =>
   words
     .map((word) => (/^[^\s"'\\]+$/.test(word) ? word : `"${word.replaceAll(/(["\\])/g, '\\$1')}"`))

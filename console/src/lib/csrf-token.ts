@@ -12,7 +12,7 @@ export const csrfToken = {
 
 const timeoutMs = 300;
 
-/** A new tab asks the others for the token; from then on it can change things, too. */
+/** Asks the other tabs for the token, so that a new tab can change things. */
 export function askOtherTabs(): Promise<void> {
   const channel = new BroadcastChannel(name);
   return new Promise<void>((resolve) => {
@@ -36,7 +36,7 @@ export function listenToOtherTabs(onEnded: () => void): void {
   };
 }
 
-/** Tells the other tabs that the session has ended. */
+/** Notifies the other tabs that the session has ended. */
 export function endInOtherTabs(): void {
   const channel = new BroadcastChannel(name);
   channel.postMessage('ended');

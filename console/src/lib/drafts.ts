@@ -6,7 +6,7 @@ interface Draft {
   readonly text: string;
   readonly setText: (text: string) => void;
   readonly isChanged: boolean;
-  /** Back to the beginning. */
+  /** Restores the initial text. */
   readonly forget: () => void;
 }
 
@@ -17,7 +17,7 @@ interface Draft {
 export function useDraft(name: string, initial: string): Draft {
   const key = prefix + name;
   const [draft, setDraft] = useState({ key: '', text: '' });
-  // The same screen may come to show another thing: its draft is another, too.
+  // The same screen may show another thing, which has another draft.
   const text = draft.key === key ? draft.text : (readDraft(key, initial) ?? initial);
   const keep = (changed: string): void => {
     setDraft({ key, text: changed });

@@ -7,7 +7,7 @@ export interface StreamEvent {
   readonly id?: string;
 }
 
-/** The events of an answer that is a stream of them, as they come. The browser's own reader only sends GET, and no header. */
+/** Reads events from a response, because the browser's EventSource can only send GET without headers. */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -36,7 +36,8 @@ function eventIn(block: string): StreamEvent | undefined {
     lines
       .filter((line) => line.startsWith(`${field}:`))
       .map((line) => line.slice(field.length + 1).replace(/^ /, ''));
-  const [data, id] = [all('data'), all('id').at(-1)];
+  const data = all('data');
+  const id = all('id').at(-1);
   if (data.length === 0 && id === undefined) return undefined;
   const event = all('event').at(-1) ?? 'message';
   return { event, data: data.join('\n'), ...(id !== undefined && { id }) };

@@ -1,4 +1,4 @@
-/** A reviver's third argument: the source text of a number. Older browsers hand none. */
+/** A reviver's third argument: the source text of a number. Older browsers pass none. */
 interface Source {
   readonly source?: string;
 }

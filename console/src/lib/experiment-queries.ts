@@ -26,7 +26,7 @@ export const experimentsQuery = (span?: string) =>
     },
   });
 
-/** Those of several projects, the newest first. */
+/** Experiments of several projects, newest first. */
 export const experimentsIn = (projects: Sought) =>
   queryOptions({
     queryKey: ['experiments', 'list', projects],
@@ -55,7 +55,7 @@ export const evaluationQuery = ({
   queryOptions({
     queryKey: ['experiments', 'evaluation', id, version],
     queryFn: ({ signal }) => ask(getExperimentEvaluation({ path: { id }, signal })),
-    // Another run has another version.
+    // Each run has another version.
     staleTime: Infinity,
   });
 

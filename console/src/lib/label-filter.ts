@@ -1,14 +1,14 @@
 import { useNavigate, useRouter } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
-/** Labels in an address: with commas between them, a comma of their own behind a backslash. */
+/** Labels in an address, separated by commas. A comma in a label is escaped with a backslash. */
 export const labelsIn = (text = ''): string[] =>
   text === '' ? [] : text.split(/(?<!\\),/).map((label) => label.replaceAll('\\,', ','));
 
 export const textOfLabels = (labels: readonly string[]): string | undefined =>
   labels.map((label) => label.replaceAll(',', '\\,')).join(',') || undefined;
 
-/** A choice among labels, and the labels that are chosen now. */
+/** Available and selected labels. */
 export function labelChoice(known: readonly string[], value = '') {
   const options = [...new Set([value, ...known.map((label) => textOfLabels([label]) ?? '')])].filter(Boolean);
   return { options, names: Object.fromEntries(options.map((text) => [text, labelsIn(text).join(', ')])) };
@@ -21,7 +21,7 @@ export interface LabelChange {
   readonly view?: 'threads' | 'traces' | undefined;
 }
 
-/** Filters the open trace or the list of traces by labels. From another screen it goes to the list. */
+/** Filters the open trace or the list of traces by labels. On another screen it opens the list. */
 export function useLabelFilter(): (change: LabelChange) => Promise<void> {
   const navigate = useNavigate();
   const router = useRouter();

@@ -1,4 +1,4 @@
-/** A moment as an input of the type datetime-local takes it: in this time zone, to the second; empty for none. */
+/** A moment as value of a datetime-local input: local time, to the second; empty for none. */
 export function localTime(iso: string | null | undefined): string {
   if (iso === null || iso === undefined) return '';
   const at = new Date(iso);

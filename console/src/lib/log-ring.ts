@@ -1,7 +1,7 @@
-/** The newest lines of something that never ends; older ones make room. */
+/** The newest lines of an endless log. The oldest are dropped. */
 export interface LogRing<T> {
   readonly lines: readonly T[];
-  /** How many made room so far. */
+  /** Number of dropped lines. */
   readonly dropped: number;
 }
 

@@ -1,4 +1,4 @@
-/** The candidates, two unless more are wanted, that take the fewest changes of letters to become the text, nearest first. */
+/** The candidates with the smallest edit distance to the text, nearest first. */
 export function nearest<T extends string>(text: string, candidates: readonly T[], limit = 2): T[] {
   const ranked = candidates.map((candidate) => ({ candidate, changes: distance(text, candidate) }));
   return ranked
@@ -7,7 +7,7 @@ export function nearest<T extends string>(text: string, candidates: readonly T[]
     .map(({ candidate }) => candidate);
 }
 
-/** Levenshtein's: letters to put in, to take out or to replace. */
+/** Levenshtein distance. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {

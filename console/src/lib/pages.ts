@@ -1,4 +1,4 @@
-/** How an endless list goes on: each page has the cursor of the next one. */
+/** Paging of a list by cursors. */
 export const byCursor = {
   initialPageParam: undefined as string | undefined,
   getNextPageParam: ({ nextCursor }: { readonly nextCursor: string | null }) => nextCursor ?? undefined,
@@ -8,7 +8,7 @@ interface Page {
   readonly pagination: { readonly offset: number; readonly limit: number; readonly total: number };
 }
 
-/** The same for pages that say how many rows there are. */
+/** Paging for answers with a total number of rows. */
 export const byOffset = {
   initialPageParam: 0,
   getNextPageParam: ({ pagination: { offset, limit, total } }: Page) =>

@@ -3,7 +3,7 @@ import { ask, listPlaybooks, listPlaybookVersions, type PlaybookView, searchPlay
 import { fetchExactly } from './calls.js';
 import { situationOf } from './label-text.js';
 
-/** A search for playbooks, as addresses have it. */
+/** A search for playbooks, as in addresses. */
 export interface PlaybookSearch {
   readonly q?: string | undefined;
   /** Labels as `situationOf` reads them. */
@@ -30,7 +30,7 @@ export const explainedSearchQuery = ({ q = '', labels = '', threshold }: Playboo
       return explanation;
     },
     enabled: q !== '',
-    // The answer before stays while the next words are typed.
+    // The old answer stays while the next words are typed.
     placeholderData: keepPreviousData,
   });
 
@@ -49,7 +49,7 @@ export const playbookVersionsQuery = (id: string) =>
     },
   });
 
-/** One version, or the latest; numbers of its procedure stay as they were written. */
+/** One version, or the latest. Numbers of its procedure keep their notation. */
 export const playbookQuery = (id: string, version?: string) =>
   queryOptions({
     queryKey: ['playbooks', 'version', id, version],

@@ -5,7 +5,7 @@ export interface RouteFacts {
   readonly title: string;
   /** Scope without which the screen is empty. */
   readonly scope?: Scope;
-  /** The breadcrumb shows the page's name in place of the id in its address. */
+  /** The breadcrumb shows the page's name instead of the id in its address. */
   readonly isNamed?: boolean;
 }
 
@@ -14,7 +14,7 @@ interface RailScreen extends RouteFacts {
   readonly group: 'Watch' | 'Build';
 }
 
-/** The screens of the rail by group, in the order in which an operator asks, with the scope that each needs. */
+/** The screens of the rail by group, with the scopes that they need. */
 export const screens = {
   overview: { to: '/', title: 'Overview', scope: 'metrics:read', group: 'Watch' },
   executions: { to: '/executions', title: 'Executions', scope: 'metrics:read', group: 'Watch' },
@@ -28,7 +28,7 @@ export const screens = {
   connect: { to: '/connect', title: 'Connect', scope: 'tools:call', group: 'Build' },
 } as const satisfies Record<string, RailScreen>;
 
-/** The four in a phone's bar. */
+/** The four screens in a phone's bar. */
 const pinned: ReadonlySet<string> = new Set(['overview', 'executions', 'events', 'tools']);
 
 const names = Object.keys(screens) as (keyof typeof screens)[];

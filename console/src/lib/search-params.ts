@@ -20,7 +20,7 @@ export function stringifySearch(search: Search): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** @returns what reads the parameters of one screen, from text as from values */
+/** @returns a function that reads the parameters of one screen, as text or as values */
 export const searchParams =
   <R extends Readers>(readers: R) =>
   (raw: Search): SearchOf<R> => {

@@ -36,13 +36,10 @@ const pointsOf = ({ data, bucketMs }: Series, valueOf: (bucket: Bucket) => numbe
   });
 
 /** Drops the empty buckets before the first call, so that the axis of a young server starts there. */
-export const sinceFirstCall = <B extends { readonly calls: number }>(data: readonly B[]): readonly B[] =>
-  data.slice(
-    Math.max(
-      0,
-      data.findIndex(({ calls }) => calls > 0),
-    ),
-  );
+export function sinceFirstCall<B extends { readonly calls: number }>(data: readonly B[]): readonly B[] {
+  const first = data.findIndex(({ calls }) => calls > 0);
+  return data.slice(Math.max(0, first));
+}
 
 /** Executions per minute. The current bucket counts only the time that has passed. */
 export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =>

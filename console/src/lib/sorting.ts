@@ -1,7 +1,7 @@
 type Value = string | number | null | undefined;
 
 export interface Sortable<T> {
-  /** Its word in the address, and the value of a row; rows without one come last. */
+  /** Name in the address, and the value of a row. Rows without a value come last. */
   readonly sort?: {
     readonly by: string;
     readonly value: (item: T) => Value;
@@ -12,13 +12,13 @@ export interface Sortable<T> {
 
 type Order = 'asc' | 'desc';
 
-/** `-` before the word turns the order of the column around. */
+/** `-` before the name reverses the order of the column. */
 export function sortOf({ sort }: Sortable<never>, by: string | undefined): Order | undefined {
   if (!sort || (by !== sort.by && by !== `-${sort.by}`)) return undefined;
   return (by === sort.by) === (sort.isDescending === true) ? 'desc' : 'asc';
 }
 
-/** The order after a click on the head: the column's own, turned around, none. */
+/** The order after a click on the head: first the column's own, then reversed, then none. */
 export function nextSort({ sort }: Sortable<never>, by: string | undefined): string | undefined {
   if (!sort || by === `-${sort.by}`) return undefined;
   return by === sort.by ? `-${sort.by}` : sort.by;
@@ -30,7 +30,8 @@ export function sortedRows<T>(rows: readonly T[], columns: readonly Sortable<T>[
   const { value } = column.sort;
   const sign = sortOf(column, by) === 'desc' ? -1 : 1;
   return rows.toSorted((one, other) => {
-    const [a, b] = [value(one), value(other)];
+    const a = value(one);
+    const b = value(other);
     if (a == null || b == null) return Number(a == null) - Number(b == null);
     return (
       sign * (typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b)))

@@ -40,7 +40,8 @@ export function stretches<Kind extends string>(
     ),
   ];
   return states.flatMap(({ at, ...state }, index) => {
-    const [startedAt, endedAt] = [Math.max(start, at), states[index + 1]?.at ?? end];
+    const startedAt = Math.max(start, at);
+    const endedAt = states[index + 1]?.at ?? end;
     if (endedAt <= start) return [];
     const width = Math.max(minWidth, (endedAt - startedAt) * unit);
     return [{ ...state, startedAt, endedAt, left: (startedAt - start) * unit, width }];

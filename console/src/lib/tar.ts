@@ -34,7 +34,7 @@ function headOf(path: string, size: number, executable: boolean): Uint8Array<Arr
   write(136, octal(0, 11));
   write(156, '0');
   write(257, 'ustar\0' + '00');
-  // The sum is made with spaces in its own place.
+  // The checksum is computed with spaces in its own field.
   write(148, ' '.repeat(8));
   write(
     148,

@@ -1,4 +1,4 @@
-/** The sandbox's tiers, in a word and in plain words. */
+/** Names and descriptions of the sandbox's tiers. */
 const tiers = [
   ['none', 'only a clean environment, timeouts and output limits'],
   ['rules', 'kernel rules on files, network, memory and system calls'],

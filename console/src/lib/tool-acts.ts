@@ -14,6 +14,6 @@ export type ToolActId = keyof typeof toolActs;
 
 export const toolActIds = Object.keys(toolActs) as ToolActId[];
 
-/** The screen below /console that asks for the act. */
+/** Path below /console of the screen with the action's dialog. */
 export const pathOfAct = (tool: string, id: ToolActId): string =>
   `/tools/${encodeURIComponent(tool)}/${toolActs[id].tab}?act=${id}`;

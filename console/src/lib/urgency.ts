@@ -1,7 +1,7 @@
 import type { ToolReportView } from './api.js';
 import type { Unavailable } from './unavailable.js';
 
-/** How a tool is doing, as Overview and Tools order their rows. */
+/** The state of a tool by which Overview and Tools order their rows. */
 export interface Standing {
   readonly report?: ToolReportView | undefined;
   readonly unavailable?: Unavailable | undefined;
@@ -31,7 +31,7 @@ const rankOf = (standing: Standing): number => ranks.findIndex((isIt) => isIt(st
 
 export const needsAttention = (standing: Standing): boolean => rankOf(standing) < ranks.length - 1;
 
-/** Share of failures, 0 to 1: since it began to fail, else of the last hour. */
+/** Share of failures, 0 to 1, since it began to fail; otherwise of the last hour. */
 export const failingShare = (report: ToolReportView): number => {
   const { callsSince, failuresSince } = report.now;
   if (courseOf(report) !== 'failing') return report.failureRate;

@@ -6,10 +6,10 @@ import { useTopic } from './live.js';
 import { emptyRing, type LogRing, withLines } from './log-ring.js';
 
 const most = 5_000;
-/** Shortest interval between drawings, however fast the lines come. */
+/** Min interval between renderings. */
 const drawMs = 100;
 
-/** A tool's log as it grows, by the stream of the tab: its newest entries first, then each that comes. */
+/** Follows a tool's log by the tab's stream: first its newest entries, then each new one. */
 export function useLogStream(tool: string, isOn = true): LogRing<LogEntryView> {
   const [ring, setRing] = useState<LogRing<LogEntryView>>(emptyRing);
   const waiting = useRef<LogEntryView[]>([]);
@@ -30,7 +30,7 @@ export function useLogStream(tool: string, isOn = true): LogRing<LogEntryView> {
   return ring;
 }
 
-/** Remarks about the log stand between its lines, where they belong. */
+/** An entry of the log, or a message about the log as an entry. */
 function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
   if (event === 'log') return JSON.parse(data) as LogEntryView;
   const timestamp = new Date().toISOString();

@@ -8,11 +8,11 @@ interface Cancellable<T, Given extends readonly unknown[]> {
   readonly isIdle: boolean;
   readonly isPending: boolean;
   readonly data: T | undefined;
-  /** Undefined for one that was cancelled, too. */
+  /** Undefined also for a cancelled one. */
   readonly failure: ApiError | undefined;
 }
 
-/** An act that may take long, and can be cancelled meanwhile. */
+/** A long action that can be cancelled. */
 export function useCancellable<T, Given extends readonly unknown[] = []>(
   act: (signal: AbortSignal, ...given: Given) => Promise<T>,
 ): Cancellable<T, Given> {
@@ -35,7 +35,7 @@ export interface Run {
   readonly roundTripMs: number;
 }
 
-/** Calls one after another: the last one and the one before, to be compared. */
+/** Successive calls: the last one, and the one before for comparison. */
 export function useRuns<Given extends readonly unknown[] = []>(
   act: (signal: AbortSignal, ...given: Given) => Promise<OutcomeView>,
 ) {

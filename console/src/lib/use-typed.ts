@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** The ways between a value and the text that stands for it. */
+/** Conversions between a value and its text. */
 export interface TextForm<T> {
   readonly read: (text: string) => T;
   readonly write: (value: T) => string;
