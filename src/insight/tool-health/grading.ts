@@ -84,6 +84,10 @@ export const isClear = ({ why }: Grade): boolean =>
     ({ rule, figure, threshold }) => rule === 'success_rate' && Math.abs(figure - threshold) >= clearMargin,
   );
 
+/** Whether a tool improves from unhealthy to degraded: its bad period continues. */
+export const isPartialRecovery = (to: dto.HealthStatus, from: dto.HealthStatus): boolean =>
+  to === 'degraded' && from === 'unhealthy';
+
 /** The grade of a registered tool that was never called. */
 export const neverExecuted: Grade = {
   status: 'unknown',

@@ -38,7 +38,7 @@ export class HealthReasonView {
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
-    'Start of this grade; of a first grade, its first call. ' +
+    'Start of this grade, or of a worse one before it; of a first grade, its first call. ' +
       'null if the period is not the last hour, or if the tool never had a grade other than unknown',
   )
   readonly since!: string | null;

@@ -17,6 +17,7 @@ import {
   type GradedTool,
   infoOf,
   isClear,
+  isPartialRecovery,
   neverExecuted,
   overallStatus,
   reportOf,
@@ -128,9 +129,9 @@ export class ToolHealthService {
     const { since: from, until } = period(now, periodHours);
     await this.ofAllProjects?.updateGrades();
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
-    const own = this.gradeOf(tool, figures);
-    const { status, since } = this.recordGrade(tool, figures, own, { hours: periodHours, now });
-    return this.reportOf({ name: tool, figures, grade: { ...own, status }, since }, now);
+    const graded = this.gradeOf(tool, figures);
+    const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
+    return this.reportOf({ name: tool, figures, grade: graded, since }, now);
   }
 
   /** The grade of the period, and how the tool is doing now. */
@@ -260,10 +261,9 @@ export class ToolHealthService {
     const tools = names.map((name) => {
       const figures = figuresByTool.get(name);
       const lastUsed = lastUses.get(name);
-      const own = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
-      const { status, since } = this.recordGrade(name, figures, own, { hours: periodHours, now });
-      const shownUse = this.ofAllProjects ? undefined : lastUsed;
-      return { name, figures, lastUsed: shownUse, grade: { ...own, status }, since };
+      const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
+      const since = this.recordGrade(name, figures, graded, { hours: periodHours, now });
+      return { name, figures, lastUsed: this.ofAllProjects ? undefined : lastUsed, grade: graded, since };
     });
     const statuses = tools.map((tool) => tool.grade.status);
     return {
@@ -280,18 +280,16 @@ export class ToolHealthService {
   ): Promise<Map<string, FleetFigures>> {
     const figures = await this.metrics.getFigures(since, until, { latency: latency === 'all' });
     if (latency !== 'needs attention') return figures;
-    const tools = [...figures.keys()].filter((tool) =>
-      [this.gradeOf(tool, figures.get(tool)), this.statuses.get(tool)].some(
-        (grade) => grade && needsAttention(grade),
-      ),
-    );
+    const tools = [...figures.keys()].filter((tool) => needsAttention(this.gradeOf(tool, figures.get(tool))));
     if (tools.length === 0) return figures;
     const withLatency = await this.metrics.getFigures(since, until, { latency: true, tools });
     return new Map([...figures, ...withLatency]);
   }
 
   private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
-    return grade(figures, this.knownTools.thresholdsOf(tool));
+    const own = grade(figures, this.knownTools.thresholdsOf(tool));
+    const { status = 'unknown', next } = this.statuses.get(tool) ?? {};
+    return this.ofAllProjects ? { ...own, status: next?.status ?? status } : own;
   }
 
   private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
@@ -304,35 +302,36 @@ export class ToolHealthService {
     return unavailable ? { unavailable } : {};
   }
 
-  /** Records the grade of the last hour and emits a change. @returns the grade that holds, and since when */
+  /** Records the grade of the last hour and emits a change. @returns its start, milliseconds since the epoch */
   private recordGrade(
     tool: string,
     figures: FleetFigures | undefined,
     grade: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
-  ): KnownGrade {
+  ): number | null {
+    if (hours !== gradedHours) return null;
+    if (this.ofAllProjects) return this.statuses.get(tool)?.since ?? null;
     const { status, issues, why: reasons } = grade;
     const before: KnownGrade = this.statuses.get(tool) ?? { status: 'unknown', since: null };
-    if (this.ofAllProjects) return hours === gradedHours ? before : { ...before, since: null };
-    if (hours !== gradedHours) return { status, since: null };
     const { next, ...same } = before;
     if (before.status === status) {
       if (next) this.statuses.set(tool, same);
-      return before;
+      return before.since;
     }
     const seen = next?.status === status ? next.at : now;
     if (before.since !== null && !isClear(grade) && now - seen < settleMs) {
       this.statuses.set(tool, { ...same, next: { status, at: seen } });
-      return before;
+      return before.since;
     }
     const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
     const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
     // A first grade begins at the end of the minute of its cause: never before the cause.
     const at = before.since === null ? Math.min(now, causeMs + minuteMs) : seen;
-    this.statuses.set(tool, { status, since: at });
+    const since = isPartialRecovery(status, before.status) ? (before.since ?? at) : at;
+    this.statuses.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
     this.events.emit({ tool, from: before.status, to: status, at, why });
-    return { status, since: at };
+    return since;
   }
 }
 
@@ -343,4 +342,4 @@ const period = (now: number, hours: number): Period => ({
   until: new Date(now),
 });
 
-const needsAttention = ({ status }: Pick<Grade, 'status'>): boolean => status !== 'healthy';
+const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
