@@ -493,20 +493,16 @@ describe('ToolMetricsRepository', () => {
       ]);
     });
 
-    it('getLastOutcomes: the newest success and failure of the period, test calls apart', async () => {
+    it('getRecentOutcomes: the newest of all time, test calls apart', async () => {
       await record(
-        { recordedAt: at(0) },
-        { status: 'error', errorMessage: 'older', recordedAt: at(1) },
         { recordedAt: at(1) },
         { status: 'error', errorMessage: 'no', recordedAt: at(2) },
         { isTest: true, recordedAt: at(3) },
       );
-      const failed = { status: 'error', errorMessage: 'no', recordedAt: at(2) };
-      await expect(repository.getLastOutcomes('t', at(1))).resolves.toStrictEqual([
+      await expect(repository.getRecentOutcomes('t')).resolves.toStrictEqual([
+        { status: 'error', errorMessage: 'no', recordedAt: at(2) },
         { status: 'success', errorMessage: null, recordedAt: at(1) },
-        failed,
       ]);
-      await expect(repository.getLastOutcomes('t', at(2))).resolves.toStrictEqual([failed]);
     });
   });
 
@@ -551,7 +547,7 @@ describe('ToolMetricsRepository', () => {
     await explained.getFaultSamplesOf('t1', since, 100);
     await explained.countFailures('t1', since);
     await explained.getFailureGroups('t1', since, noon);
-    await explained.getLastOutcomes('t1', since);
+    await explained.getRecentOutcomes('t1');
     for (const only of [{ userId: 'u1' }, { runId: 'r1' }, { investigationId: 'i1' }, { errorType: 'x' }]) {
       await explained.getExecutions({ ...only, limit: 10 });
     }

@@ -1,7 +1,7 @@
 import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
 import { fixed, rounded } from '../../records/executions/queries/rounding.js';
 import type { ToolStatsView } from '../../records/executions/tool-metrics.dto.js';
-import type { FailureGroup, LastOutcome } from '../../records/executions/tool-metrics.repository.js';
+import type { FailureGroup, RecentOutcome } from '../../records/executions/tool-metrics.repository.js';
 import { defaultThresholds, type ToolThresholds } from '../../web/contract/tool.js';
 import type * as dto from './tool-health.dto.js';
 
@@ -226,23 +226,24 @@ export function summaryOf({ figures, grade: { status }, lastUsed }: GradedTool):
   };
 }
 
-/** Figures of a tool with its last success and its last failure. */
+/** Figures of a tool with its last successes and failures. @param outcomes newest first */
 export function infoOf(
-  { status, totalCalls, recentErrors, successRate, avgLatencyMs }: dto.ToolHealthView,
-  outcomes: readonly LastOutcome[],
+  { totalCalls, successRate, avgLatencyMs }: dto.ToolHealthView,
+  status: dto.HealthStatus,
+  outcomes: readonly RecentOutcome[],
 ): dto.ToolHealthInfoView {
-  const success = outcomes.find((outcome) => outcome.status === 'success');
-  const failure = outcomes.find((outcome) => outcome.status !== 'success');
+  const successes = outcomes.filter((outcome) => outcome.status === 'success');
+  const failures = outcomes.filter((outcome) => outcome.status !== 'success');
   return {
     status,
     totalCalls,
-    successfulCalls: totalCalls - recentErrors,
-    failedCalls: recentErrors,
+    successfulCalls: successes.length,
+    failedCalls: failures.length,
     successRate,
     avgLatencyMs,
-    lastSuccess: success?.recordedAt.toISOString() ?? null,
-    lastFailure: failure?.recordedAt.toISOString() ?? null,
-    lastError: failure?.errorMessage ?? null,
+    lastSuccess: successes[0]?.recordedAt.toISOString() ?? null,
+    lastFailure: failures[0]?.recordedAt.toISOString() ?? null,
+    lastError: failures[0]?.errorMessage ?? null,
   };
 }
 

@@ -232,13 +232,13 @@ export class HealthSummaryView {
 export class ToolHealthInfoView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy', description: 'Of the last hour' })
   readonly status!: HealthStatus;
-  @Example(100, 'Of the last hour') readonly totalCalls!: number;
-  @Example(95, 'Of the last hour') readonly successfulCalls!: number;
-  @Example(5, 'Of the last hour: errors and timeouts') readonly failedCalls!: number;
-  @Example(0.95, 'Of the last hour') readonly successRate!: number;
-  @Example(150.5, 'Of the last hour') readonly avgLatencyMs!: number;
-  @NullableText(checkedAtExample, 'Of the last 24 hours') readonly lastSuccess!: string | null;
-  @NullableText(checkedAtExample, 'Of the last 24 hours') readonly lastFailure!: string | null;
+  @Example(100, 'Of the last 24 hours') readonly totalCalls!: number;
+  @Example(95, 'Among the last 100 executions') readonly successfulCalls!: number;
+  @Example(5, 'Among the last 100 executions') readonly failedCalls!: number;
+  @Example(0.95, 'Of the last 24 hours') readonly successRate!: number;
+  @Example(150.5, 'Of the last 24 hours') readonly avgLatencyMs!: number;
+  @NullableText(checkedAtExample) readonly lastSuccess!: string | null;
+  @NullableText(checkedAtExample) readonly lastFailure!: string | null;
   @NullableText('Search timed out after 5000ms') readonly lastError!: string | null;
 }
 

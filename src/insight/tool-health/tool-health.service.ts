@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { CLOCK, type Clock, dayMs, hourMs, minuteMs } from '../../base/common/clock.js';
+import { CLOCK, type Clock, hourMs, minuteMs } from '../../base/common/clock.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import { Problem } from '../../base/common/errors.js';
 import type { Reader } from '../../web/contract/principal.js';
@@ -39,10 +39,12 @@ type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
   readonly tools: readonly GradedTool[];
 };
 
+const dayHours = 24;
 /** Default period of grades. Only changes of these grades are emitted and stored. */
 const gradedHours = 1;
 const slowMs = 5_000;
 const maxSlowShown = 10;
+const maxOutcomes = 100;
 /** Points of a trend: each covers whole minutes for any number of hours. */
 const trendPoints = 30;
 const noFaults = new Set<unknown>('cancelled interrupted upstream_unavailable capability_missing'.split(' '));
@@ -229,12 +231,14 @@ export class ToolHealthService {
   }
 
   /**
-   * The report of the last hour, and the last success and failure of the last 24 hours.
+   * The grade of the last hour, totals and rates of the last 24 hours, and results of the last 100 executions of all time.
    * @returns null for a tool without calls in the last 24 hours
    */
   async getToolHealth(tool: string): Promise<dto.ToolHealthInfoView | null> {
-    const outcomes = await this.metrics.getLastOutcomes(tool, new Date(this.clock.now() - dayMs));
-    return outcomes.length === 0 ? null : infoOf(await this.checkToolHealth(tool), outcomes);
+    const report = await this.checkToolHealth(tool, dayHours);
+    if (report.totalCalls === 0) return null;
+    const { status } = await this.checkToolHealth(tool);
+    return infoOf(report, status, await this.metrics.getRecentOutcomes(tool, maxOutcomes));
   }
 
   /** @throws Problem `not_found` for a tool without calls in the last 24 hours */

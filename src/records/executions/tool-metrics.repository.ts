@@ -83,7 +83,7 @@ type MarkedExecution = Readonly<{ project: string; tool: string; isNew: boolean 
 /** Name of the counter of executions that were marked as wrong. */
 export const findingsName = 'toolkeeper_semantic_findings_total';
 
-export type LastOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
+export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 /** Executions longer than this may be missing from a window that they end in. */
 const maxExecutionTime = '10 minutes';
@@ -302,9 +302,9 @@ export class ToolMetricsRepository {
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
-  /** The newest success and the newest failure, if there are any; test calls excluded. */
-  async getLastOutcomes(tool: string, since: Date): Promise<LastOutcome[]> {
-    return this.selectOwn<LastOutcome>(sql.selectLastOutcomes, [sanitisedText(tool), since]);
+  /** The newest executions of all time, test calls excluded. */
+  async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
+    return this.selectOwn<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
   private counts(since: Date, until: Date, wanted: CountsWanted): Promise<CountedRow[]> {

@@ -90,15 +90,13 @@ export const selectFirstFailures = `
   ) AS first
   WHERE first.at IS NOT NULL`;
 
-const lastOutcome = (isIt: string): string => `(
+/** Parameters: tool, limit, projects. */
+export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
-  WHERE tool_name = $1 AND ${isIt} AND NOT is_test AND recorded_at >= $2 AND ${inProjects('$3')}
+  WHERE tool_name = $1 AND NOT is_test AND ${inProjects('$3')}
   ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT 1)`;
-
-/** Parameters: tool, since, projects. */
-export const selectLastOutcomes = `${lastOutcome("status = 'success'")} UNION ALL ${lastOutcome("status <> 'success'")}`;
+  LIMIT $2`;
 
 /** Parameters: threshold in ms, limit, whether test calls count, projects. */
 export const selectSlow = `
