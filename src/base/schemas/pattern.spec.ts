@@ -107,7 +107,7 @@ describe('is refused with its reason', () => {
     ['a)', 'unmatched )'],
     ['[a', 'lacks a ]'],
     ['[z-a]', 'range'],
-    ['a{2,1}', 'at most fewer'],
+    ['a{2,1}', 'the maximum of a repeat is below its minimum'],
     ['a\\', 'ends with a backslash'],
     ['((a{100}){100}){100}', 'repeats more than 5000'],
     ['a{1000000000}', 'repeats more than 5000'],
