@@ -178,10 +178,12 @@ function patternFault(pattern: unknown): string | undefined {
 const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
 
 /** The first of the types that is neither one of JSON nor `any`, as JSON. */
-const unknownType = (given: unknown): string | undefined =>
-  JSON.stringify(
-    [given ?? []].flat().find((type) => type !== 'any' && !typeByName.has(String(type).toLowerCase())),
-  );
+function unknownType(given: unknown): string | undefined {
+  const types: unknown[] = [given ?? []].flat();
+  const isKnown = (type: unknown): boolean =>
+    type === 'any' || (typeof type === 'string' && typeByName.has(type.toLowerCase()));
+  return JSON.stringify(types.find((type) => !isKnown(type)));
+}
 
 /** The types with their names in JSON Schema; undefined if all are allowed or one is unknown. */
 function normalType(given: unknown): unknown {

@@ -40,13 +40,11 @@ export function Workbench(props: WorkbenchProps): ReactNode {
   const permitted = useAct('tools:admin');
   const dryRun = useDryRun(attempt);
   const [isAsking, setAsking] = useState(false);
-  const saving = useMutation({
-    mutationFn: save,
-    onSuccess: (tool) => {
-      draft.forget();
-      onSaved(tool);
-    },
-  });
+  const onSuccess = (tool: CustomToolView): void => {
+    draft.forget();
+    onSaved(tool);
+  };
+  const saving = useMutation({ mutationFn: save, onSuccess });
   if (!permitted) return <Empty title="Your key may not register or change tools" />;
   const run = {
     ...dryRun.run,

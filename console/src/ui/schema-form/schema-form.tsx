@@ -15,6 +15,7 @@ import {
   type RJSFSchema,
   type TemplatesType,
   type WidgetProps,
+  type UnsupportedFieldProps,
 } from '@rjsf/utils';
 import { type ReactNode, useMemo, useRef, useState } from 'react';
 import type { FieldProblemView } from '../../lib/api.js';
@@ -83,10 +84,10 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ErrorListTemplate: () => null,
   FieldErrorTemplate: FieldErrors,
   MultiSchemaFieldTemplate: Alternatives,
-  UnsupportedFieldTemplate: ({ schema, reason }) => (
+  UnsupportedFieldTemplate: ({ schema: { type }, reason }: UnsupportedFieldProps<unknown>) => (
     <p className="text-danger">
-      {typeof schema.type === 'string' ? `${JSON.stringify(schema.type)} is no JSON type` : reason}: write
-      this value as JSON
+      {typeof type === 'string' ? `${JSON.stringify(type)} is no JSON type` : reason}: write this value as
+      JSON
     </p>
   ),
   ButtonTemplates: {
