@@ -85,7 +85,7 @@ it('a server under load is backed up, and goes on elsewhere with all that it had
   const events = async (data: string): Promise<number> =>
     (await sql(data, 'SELECT count(*)::int AS n FROM tool_events'))[0]?.n ?? 0;
   await call(first, 'sealed', { action: 'crash' });
-  await until(async () => (await events(from)) === 1, { what: 'the event of the crash' });
+  await until(async () => (await events(from)) > 0, { what: 'the event of the crash' });
   const { acknowledged, stop } = load(first);
   await until(() => acknowledged.length > 20, { what: 'calls' });
   const before = [...acknowledged];
@@ -109,8 +109,10 @@ it('a server under load is backed up, and goes on elsewhere with all that it had
   expect(await call(second, 'bundled', { query: 'x' })).toMatchObject({ status: 'success' });
   expect(await ask(second, `/api/v1/executions/${queued.id}`)).toMatchObject({ status: 'ended' });
   // Sequences go on behind the rows that were copied.
+  const copied = await events(to);
+  expect(copied).toBeGreaterThan(0);
   await call(second, 'sealed', { action: 'crash' });
-  await until(async () => (await events(to)) === 2, { what: 'a second event' });
+  await until(async () => (await events(to)) > copied, { what: 'a new event' });
 });
 
 it('a backup needs a server that runs, and a restore a backup, each says so and leaves nothing', async () => {
