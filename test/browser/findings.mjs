@@ -65,7 +65,7 @@ describe('results that report an error under status success', () => {
     const callers = page.getByRole('table', { name: 'Affected callers' });
     await callers.getByRole('row', { name: /bob 3 0 0/ }).waitFor();
     await page.getByRole('button', { name: 'Investigations' }).click();
-    await callers.getByRole('row', { name: /none 5 0 –/ }).waitFor();
+    await callers.getByRole('row', { name: /none \(default\) 5 0 –/ }).waitFor();
     await picture('tool');
   });
 
