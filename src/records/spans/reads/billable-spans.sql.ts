@@ -10,10 +10,6 @@ const tells = (span: string): string =>
 const carries = (span: string): string =>
   `(${span}.call_part IS NOT NULL OR ${span}.cost IS NOT NULL OR ${tells(span)})`;
 
-/** Columns of `counted`, of a span and what is told twice of it. */
-export const isText = '(call_part IS NULL OR calls IS NOT TRUE)';
-export const callCost = 'CASE WHEN costs IS NOT TRUE THEN cost END';
-
 /**
  * The spans that meet a condition as the CTE `counted`, in which each model call counts once. Several spans may tell of one call:
  * a wrapper carries what the calls below it used, and of a pair of spans the outer one has cost, latency and text, the
@@ -28,34 +24,32 @@ export const callCost = 'CASE WHEN costs IS NOT TRUE THEN cost END';
  * @returns text that goes on after `WITH RECURSIVE`
  */
 export function billableSpans(condition: string, within?: 'run_id' | 'thread_id'): string {
-  const inside = (above: string): string => (within ? `AND child.${within} = ${above}.${within}` : '');
-  const own = within ? `, child.${within}` : '';
+  const inside = within ? `AND child.${within} = below.${within}` : '';
   return `
     chosen AS MATERIALIZED (
-      SELECT trace_id, span_id, parent_span_id, call_part, cost, input_tokens, output_tokens, start_us, finish_us, status, kind,
-             ${durationMs} AS duration_ms, model, request_model, thread_id, run_id, operation, tool_name, label, cached_tokens,
-             ttft_us, arguments_hash, tool_calls, tool_errors, error_message, semantic_pattern, semantic_severity, semantic_source,
-             semantic_snippet, semantic_call_id
+      SELECT trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us, finish_us, status,
+             error_message, model, request_model, tool_name, label, cost, input_tokens, output_tokens, cached_tokens,
+             ttft_us, arguments_hash, tool_calls, tool_errors, semantic_pattern, semantic_severity, semantic_source,
+             semantic_snippet, semantic_call_id, ${durationMs} AS duration_ms
       FROM all_spans
       WHERE ${condition}
     ), below AS (
-      SELECT child.trace_id, top.span_id AS top, child.span_id${own}, top.call_part IS NOT DISTINCT FROM 'outer' AS top_is_outer,
-             top.call_part IS NOT NULL AS top_calls, top.cost IS NOT NULL AS top_costs, ${tells('top')} AS top_tells,
-             coalesce(top.model, top.request_model) AS top_model, 1 AS level
-      FROM chosen AS top JOIN chosen AS child ON child.trace_id = top.trace_id AND child.parent_span_id = top.span_id
-        ${inside('top')}
-      WHERE ${carries('top')}
+      SELECT trace_id, span_id AS top, span_id, run_id, thread_id, call_part IS NOT DISTINCT FROM 'outer' AS top_is_outer,
+             call_part IS NOT NULL AS top_calls, cost IS NOT NULL AS top_costs, ${tells('chosen')} AS top_tells,
+             coalesce(model, request_model) AS top_model, 0 AS level
+      FROM chosen
+      WHERE ${carries('chosen')}
       UNION
-      SELECT child.trace_id, top, child.span_id${own}, top_is_outer, top_calls, top_costs, top_tells, top_model, level + 1
+      SELECT child.trace_id, top, child.span_id, child.run_id, child.thread_id, top_is_outer, top_calls, top_costs, top_tells, top_model, level + 1
       FROM below JOIN chosen AS child ON child.trace_id = below.trace_id AND child.parent_span_id = below.span_id
-        ${inside('below')}
+        ${inside}
       WHERE level < ${maxLevels}
     ), pairs AS (
       SELECT below.trace_id, top, below.span_id, top_model, model, top_is_outer AND call_part IS DISTINCT FROM 'outer' AS is_pair,
              top_calls AND call_part IS NOT NULL AS both_call, top_costs AND cost IS NOT NULL AS both_cost,
              top_tells AND ${tells('low')} AS both_tell
       FROM below JOIN chosen AS low USING (trace_id, span_id)
-      WHERE below.span_id <> top AND ${carries('low')}
+      WHERE level > 0 AND below.span_id <> top AND ${carries('low')}
     ), told_twice AS (
       SELECT trace_id, span_id, bool_or(calls) AS calls, bool_or(costs) AS costs, bool_or(tells) AS tells,
              min(pair_model COLLATE "C") AS pair_model
@@ -69,8 +63,8 @@ export function billableSpans(condition: string, within?: 'run_id' | 'thread_id'
       GROUP BY trace_id, span_id
     ), counted AS (
       SELECT chosen.*, call_part IS NOT NULL AND calls IS NOT TRUE AS is_call,
-             ${isText} AS is_text, coalesce(pair_model, model, request_model) AS call_model,
-             ${callCost} AS call_cost,
+             call_part IS NULL OR calls IS NOT TRUE AS is_text, coalesce(pair_model, model, request_model) AS call_model,
+             CASE WHEN costs IS NOT TRUE THEN cost END AS call_cost,
              CASE WHEN tells IS NOT TRUE THEN input_tokens END AS call_input,
              CASE WHEN tells IS NOT TRUE THEN output_tokens END AS call_output,
              CASE WHEN tells IS NOT TRUE THEN cached_tokens END AS call_cached

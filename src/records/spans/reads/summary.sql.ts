@@ -1,32 +1,24 @@
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { billableSpans, callCost, isText } from './billable-spans.sql.js';
+import { billableSpans } from './billable-spans.sql.js';
 import { conditionOf, type SpanFilter } from './span-filter.sql.js';
 
 /** The most entries of a list in a summary, and of a map. */
 const maxListed = 20;
 const maxKeys = 50;
-/** Of spans in an order, of which the total means nothing. */
-const maxRanked = 5;
+const maxSlowest = 5;
 const maxMessageLength = 300;
 
 /** Percentiles are of the nearest rank: each is a duration that was there. */
 const percentiles = (column: string, condition: string): string =>
   `percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY ${column}) FILTER (WHERE ${condition})`;
 
-/**
- * `figured` has the narrow columns of `counted`, for all spans are read from it several times; `telling` has the texts of few.
- * Counts and sums in all and by operation, model and label: one pass over the spans adds up those that share all three.
- */
+/** Counts and sums in all and by operation, model and label: one pass over the spans adds up those that share all three. */
 const sums = `
-  figured AS MATERIALIZED (
-    SELECT trace_id, span_id, operation, label, status, start_us, duration_ms, ttft_us, is_call, call_model, call_cost, call_input,
-           call_output, call_cached
-    FROM counted
-  ), equal AS (
+  equal AS (
     SELECT operation, call_model, label, count(*) AS spans, count(*) FILTER (WHERE is_call) AS calls,
            count(*) FILTER (WHERE status = 'error') AS errors, sum(duration_ms) AS duration_ms, sum(call_cost) AS cost,
            sum(call_input) AS input_tokens, sum(call_output) AS output_tokens, sum(call_cached) AS cached_tokens
-    FROM figured
+    FROM counted
     GROUP BY operation, call_model, label
   ), sums AS (
     SELECT grouping(operation, call_model, label) AS part, operation, call_model, label, coalesce(sum(spans), 0)::bigint AS spans,
@@ -36,12 +28,12 @@ const sums = `
     FROM equal
     GROUP BY GROUPING SETS ((), (operation), (call_model), (label))
   ), failed AS MATERIALIZED (
-    SELECT start_us, trace_id, span_id, operation, error_message FROM chosen WHERE status = 'error'
+    SELECT start_us, trace_id, span_id, operation, error_message FROM counted WHERE status = 'error'
   ), telling AS MATERIALIZED (
-    SELECT start_us, trace_id, span_id, run_id, operation, tool_errors, tool_calls, input_tokens, output_tokens, ${callCost} AS call_cost,
+    SELECT start_us, trace_id, span_id, run_id, operation, tool_errors, tool_calls, input_tokens, output_tokens, call_cost,
            semantic_pattern, semantic_severity, semantic_source, semantic_snippet, semantic_call_id
-    FROM chosen LEFT JOIN told_twice USING (trace_id, span_id)
-    WHERE ${isText} AND (tool_errors IS NOT NULL OR tool_calls IS NOT NULL OR semantic_pattern IS NOT NULL)
+    FROM counted
+    WHERE is_text AND (tool_errors IS NOT NULL OR tool_calls IS NOT NULL OR semantic_pattern IS NOT NULL)
   )`;
 /** Values of grouping() in it. */
 const [byOperation, byModel, byLabel, inAll] = [3, 5, 6, 7];
@@ -52,7 +44,7 @@ const [byOperation, byModel, byLabel, inAll] = [3, 5, 6, 7];
  */
 const selfTimes = `
   longest AS MATERIALIZED (
-    SELECT * FROM chosen ORDER BY duration_ms DESC FETCH FIRST ${maxRanked} ROWS WITH TIES
+    SELECT * FROM counted ORDER BY duration_ms DESC FETCH FIRST ${maxSlowest} ROWS WITH TIES
   ), children AS (
     SELECT child.trace_id, child.parent_span_id AS span_id, parent.start_us AS parent_us,
            greatest(child.start_us, parent.start_us) AS start_us, least(child.finish_us, parent.finish_us) AS finish_us
@@ -98,15 +90,13 @@ const repetitions = `
     WHERE call->>'hash' IS NOT NULL
     UNION ALL
     SELECT 'tool', run_id, tool_name, arguments_hash, start_us, trace_id, span_id, 0, 0
-    FROM chosen
+    FROM counted
     WHERE kind = 'tool' AND tool_name IS NOT NULL AND arguments_hash IS NOT NULL
-  ), often AS (
-    SELECT hash FROM asked GROUP BY hash HAVING count(*) >= 3
   ), by_span AS (
     SELECT source, run_id, tool, hash, trace_id, span_id, min(start_us) AS start_us, count(*) AS times,
            min(tokens) AS tokens, min(cost) AS cost,
            row_number() OVER (PARTITION BY source, run_id, tool, hash ORDER BY min(start_us), span_id) AS turn
-    FROM asked JOIN often USING (hash)
+    FROM asked
     GROUP BY source, run_id, tool, hash, trace_id, span_id
   ), repeated AS (
     SELECT DISTINCT ON (run_id, tool, hash) run_id, tool, hash, sum(times) AS times, min(start_us) AS start_us,
@@ -238,7 +228,7 @@ const sections: Readonly<Record<string, Section>> = {
       FROM longest LEFT JOIN covered
         ON covered.trace_id = longest.trace_id AND covered.span_id = longest.span_id AND parent_us = start_us) AS timed`,
     order: 'duration_ms DESC, self_ms DESC, start_us, span_id, trace_id',
-    most: maxRanked,
+    most: maxSlowest,
   },
   expensive_spans: {
     item: {
@@ -246,21 +236,24 @@ const sections: Readonly<Record<string, Section>> = {
       cost: 'round(call_cost, 6)',
       model: 'call_model',
     },
-    from: 'figured WHERE call_cost > 0',
+    from: 'counted WHERE call_cost > 0',
     order: 'call_cost DESC, start_us, span_id, trace_id',
-    most: maxRanked,
+    most: 5,
   },
 };
 
 function textOf(name: string, { item, from, order, most = maxListed }: Section): string {
   const members = Object.entries(item).map(([member, value]) => `'${member}', ${value}`);
-  const entries = most === maxRanked ? '0' : 'count(*) OVER ()::int';
   // Only the entries that are shown become JSON.
   return `(
-    SELECT '${name}', row_number() OVER (ORDER BY ${order})::int, entries, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))
+    SELECT '${name}', nth, entries, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))
     FROM (
-      SELECT *, ${entries} AS entries FROM ${from} ORDER BY ${order} LIMIT ${most}
-    ) AS listed)`;
+      SELECT *, row_number() OVER (ORDER BY ${order})::int AS nth, count(*) OVER ()::int AS entries
+      FROM ${from}
+      ORDER BY nth
+      LIMIT ${most}
+    ) AS listed
+    ORDER BY nth)`;
 }
 
 /** The figures of a whole; durations in milliseconds. */
@@ -273,7 +266,7 @@ const totals = `
     FROM sums, (
       SELECT ${percentiles('duration_ms', 'duration_ms > 0')} AS latency, max(duration_ms) FILTER (WHERE duration_ms > 0) AS max_latency,
              ${percentiles('ttft_us', 'true')} AS ttft, round(avg(ttft_us) / 1000.0) AS avg_ttft
-      FROM figured WHERE is_call
+      FROM counted WHERE is_call
     ) AS timed
     WHERE part = ${inAll}`;
 
