@@ -76,7 +76,7 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   );
 }
 
-/** What fits the typed text, without screens and acts for which the caller's key lacks the scope. */
+/** Entries for the typed text, without screens and acts for which the caller's key lacks the scope. */
 function useEntries(typed: string): Entry[] {
   const { data: callable = [] } = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);

@@ -16,7 +16,7 @@ interface FormDialogProps<T> {
   readonly look?: 'primary' | 'danger';
   /** Whether the form is complete; absent: it needs no input. */
   readonly isReady?: boolean;
-  /** Where the reason can be read later; absent: no reason is asked. */
+  /** Text that tells where the reason is shown later. Absent: the dialog asks no reason. */
   readonly reason?: string | false;
   /** The request, which can also be copied. */
   readonly send: (options: Sending, reason: string) => Parameters<typeof ask<T>>[0];

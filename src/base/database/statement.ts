@@ -11,8 +11,6 @@ export class SqlValues {
 
 export interface Statement {
   readonly text: string;
-  /** A connection plans it once and keeps the plan: for statements of few texts. */
-  readonly isPlannedOnce?: boolean;
   readonly values: unknown[];
 }
 

@@ -8,7 +8,7 @@ import { encodeLine } from './journal-entry.js';
 /** Acknowledged entries survive a crash of the gateway (`process`), or of the machine (`power`). */
 export type Durability = 'process' | 'power';
 
-/** Where and how the writer stores entries. */
+/** The folder, limits and durability of a writer. */
 export interface WriterSettings {
   readonly folder: string;
   /** Size in bytes from which a new segment begins. */

@@ -136,7 +136,7 @@ export class PoolRequest implements Asker {
   }
 
   resolve(reply: Reply): void {
-    // What the tool wrote about its error.
+    // The end of stderr explains the tool's error.
     if ('error' in reply && this.state.name === 'running')
       this.notes.stderrTail = this.state.member.process.stderrTail(this.stderrBefore) || undefined;
     this.end();

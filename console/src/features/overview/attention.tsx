@@ -155,7 +155,7 @@ function TroubleRow(trouble: Trouble): ReactNode {
   );
 }
 
-/** What else callers meet, below the reason. While a tool fails, a spent budget is no matter. */
+/** Other refusals that callers meet, below the reason. A spent budget is not shown while the tool fails. */
 function Hints({ tool, report, circuit, fault, spent }: Trouble): ReactNode {
   const isFailing = report !== undefined && courseOf(report) === 'failing';
   const hints = [

@@ -164,7 +164,7 @@ function Screens({ name, isServer, isCustom }: ScreensProps): ReactNode {
   );
 }
 
-/** What it is. Its definition is asked for by callers who may call it. */
+/** The tool's registration, kind and definition. Only callers who may call it can read the definition. */
 function useTool(name: string) {
   const { custom, isCertain } = useRegistration(name);
   const isServer = custom?.protocol === 'mcp';

@@ -171,7 +171,7 @@ export function periodParts(since: Date, until: Date, lengths: readonly number[]
   return { cells, rows };
 }
 
-/** What to count: all tools and projects unless some are named. Reading `latency` is most of the work. */
+/** The counted tools and projects, by default all. `latency` is the dearest figure to read. */
 export interface CountsWanted extends Reader {
   readonly latency: boolean;
   readonly tools?: readonly string[] | undefined;

@@ -27,9 +27,9 @@ export interface GroupFilters {
 const latestUs = 8_640_000_000_000_000;
 
 /** The key of a slice's group. */
-const keyOf = (grouping: Grouping, values: SqlValues): string => {
+const keyOf = (grouping: Grouping): string => {
   if (grouping.by !== 'time') return `${grouping.by}_id`;
-  const size = `${values.add(Math.round(grouping.bucketSeconds * 1_000_000))}::bigint`;
+  const size = Math.round(grouping.bucketSeconds * 1_000_000);
   return `first_us / ${size} * ${size}`;
 };
 
@@ -91,7 +91,7 @@ export const selectGroupKeys = (
     return `
     WITH RECURSIVE ${source}
     SELECT key, count(*) OVER ()::int AS total
-    FROM (SELECT *, ${keyOf(grouping, values)} AS key FROM slices) AS slices
+    FROM (SELECT *, ${keyOf(grouping)} AS key FROM slices) AS slices
     WHERE key IS NOT NULL AND ${matched}
     GROUP BY key
     HAVING ${having.join(' AND ')}
@@ -168,13 +168,15 @@ const roots = `
       GROUP BY key
     )`;
 
-/** The figures of some groups, one row a group. */
-export const selectGroups = (grouping: Grouping, slices: Slices): Statement => ({
-  isPlannedOnce: slices.direct?.length === 0,
-  ...statement(
+/**
+ * The figures of some groups, one row a group. Full joins, because the planner expects one row of each part: for a left join it
+ * would go through a part once for each group.
+ */
+export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
+  statement(
     (values) => `
     WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
-      SELECT *, ${keyOf(grouping, values)} AS key FROM slices
+      SELECT *, ${keyOf(grouping)} AS key FROM slices
     ), sums AS MATERIALIZED (
       SELECT key, min(first_us) AS first_us, max(finish_us) AS finish_us, sum(calls)::int AS llm_calls, ${groupCost}::float8 AS cost,
              sum(input_tokens)::float8 AS input_tokens, sum(output_tokens)::float8 AS output_tokens,
@@ -189,8 +191,7 @@ export const selectGroups = (grouping: Grouping, slices: Slices): Statement => (
            first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
            error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
     FROM sums FULL JOIN seen USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
-  ),
-});
+  );
 
 /** Equal parts of the time of a group in `activity`. */
 const parts = 40;
@@ -230,12 +231,9 @@ const activity = `(
       FROM generate_series(0, ${parts - 1}) AS part)`;
 
 /** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
-export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement => ({
-  isPlannedOnce: slices.direct?.length === 0,
-  ...statement((values) => {
-    const bucket = bucketSeconds
-      ? `(${keyOf({ by: 'time', bucketSeconds }, values)})::float8`
-      : 'NULL::float8';
+export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement =>
+  statement((values) => {
+    const bucket = bucketSeconds ? `(${keyOf({ by: 'time', bucketSeconds })})::float8` : 'NULL::float8';
     return `
     WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
       SELECT ${bucket} AS bucket, spans, calls, errors, cost, input_tokens, output_tokens, call_ms FROM slices
@@ -251,5 +249,4 @@ export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement
     SELECT sums.*, ms[1] AS p50_ms, ms[2] AS p95_ms
     FROM sums LEFT JOIN timed ON timed.bucket IS NOT DISTINCT FROM sums.bucket
     ORDER BY bucket`;
-  }),
-});
+  });

@@ -154,9 +154,8 @@ export const selectUncounted = (project: string | undefined, read: RunsRead, lim
   });
 
 /** Counts runs of a project. Slices of other versions go; others may count the same runs: neither waits long. */
-export const countSlices = (project: string, runIds: readonly string[]): Statement => ({
-  isPlannedOnce: true,
-  ...statement((values) => {
+export const countSlices = (project: string, runIds: readonly string[]): Statement =>
+  statement((values) => {
     const condition = conditionOf({ project, runIds }, values);
     const own = `project = ${values.add(project)}`;
     return `
@@ -171,15 +170,13 @@ export const countSlices = (project: string, runIds: readonly string[]): Stateme
     SELECT project, version, ${columns} FROM counted_slices JOIN (SELECT project, run_id, version FROM run_figures WHERE ${own}) AS run USING (run_id)
     ORDER BY run_id, slot_us
     ON CONFLICT DO NOTHING`;
-  }),
-});
+  });
 
 /** Notes that runs were counted, unless these have changed since; those without spans go. Others may do or mark the same: none waits. */
 export const settleRuns = (
   project: string,
   runs: readonly Pick<UncountedRun, 'key' | 'version'>[],
 ): Statement => ({
-  isPlannedOnce: true,
   text: `
     WITH same AS (
       SELECT run_id, version FROM run_figures AS run

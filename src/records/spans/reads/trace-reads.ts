@@ -1,10 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
-import { sha256 } from '../../../base/common/canonical-json.js';
 import { DatabaseUnavailable } from '../../../base/common/errors.js';
-import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import type { GroupFilters, Grouping } from './groups.sql.js';
 import type { Statement } from '../../../base/database/statement.js';
 import type { Page, SpanFilter } from './span-filter.sql.js';
@@ -36,18 +34,12 @@ const inMemory = `SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off`
 export class TraceReads {
   /** Half of the connections: questions that take long leave the others to all else that the server does. */
   private readonly turns;
-  /** A pooler in transaction mode gives each transaction another connection. */
-  private readonly prepares: boolean;
   private readonly spanFigures = new SpanFigures(
-    (statement) => this.select(statement, `${inMemory}; SET LOCAL plan_cache_mode = force_generic_plan`),
+    (statement) => this.select(statement, inMemory),
     (work) => this.inTransaction(work, inMemory, 'REPEATABLE READ'),
   );
 
-  constructor(
-    @InjectDataSource() private readonly db: DataSource,
-    @Inject(APP_CONFIG) config?: Pick<AppConfig, 'database'>,
-  ) {
-    this.prepares = config?.database.sessionUrl === undefined;
+  constructor(@InjectDataSource() private readonly db: DataSource) {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
   }
 
@@ -153,31 +145,12 @@ export class TraceReads {
     settings: string,
     isolation: 'READ COMMITTED' | 'REPEATABLE READ' = 'READ COMMITTED',
   ): Promise<T> {
-    return this.inTurn(async () => {
-      const runner = this.db.createQueryRunner();
-      try {
-        // One message: TypeORM sends several to start a transaction.
-        await runner.query(
-          `START TRANSACTION ISOLATION LEVEL ${isolation}; SET LOCAL statement_timeout = ${maxMs}; ${settings}`,
-        );
-        const done = await work(
-          async <Row>(each: Statement) => (await runner.query(this.named(each), each.values)) as Row[],
-        );
-        await runner.query('COMMIT');
-        return done;
-      } catch (error) {
-        await runner.query('ROLLBACK').catch(() => undefined);
-        throw error;
-      } finally {
-        await runner.release();
-      }
-    });
-  }
-
-  /** TypeORM hands a statement with a name to the driver as it is, though it declares texts alone. */
-  private named({ text, isPlannedOnce }: Statement): string {
-    if (!isPlannedOnce || !this.prepares) return text;
-    return { name: sha256(text).slice(0, 32), text } as unknown as string;
+    return this.inTurn(() =>
+      this.db.transaction(isolation, async (db) => {
+        await db.query(`SET LOCAL statement_timeout = ${maxMs}; ${settings}`);
+        return work(<Row>({ text, values }: Statement) => db.query<Row[]>(text, values));
+      }),
+    );
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
