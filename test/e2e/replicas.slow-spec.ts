@@ -75,7 +75,7 @@ describe('events of two replicas', () => {
     const grades = await events(two, 'health.changed', 1);
     await act(one, 'crash');
     await events(two, 'tool.crashed', 3);
-    const { data } = await page(one, 'tool=frail');
+    const data: Json[] = (await page(one, 'tool=frail')).data;
     expect(data.filter(({ type }) => type === 'health.changed')).toEqual(grades);
     const idsOf = (events: readonly Json[]) => String(events.map(({ id }) => String(id)).sort());
     const webhooks = () => receiver.seen.filter(({ body }) => JSON.parse(body).tool === 'frail');
