@@ -38,9 +38,8 @@ describe('a schema', () => {
   });
 
   it('that takes too much keeps none of the others from being tried', async () => {
-    const patterns = Array.from({ length: 1_000 }, (_, n) => ({ pattern: `(a|b|c|d){1000}${n}` }));
     const [tooMuch, good] = await Promise.allSettled([
-      schemas.compile({ allOf: patterns }),
+      schemas.compile(doubling(40)),
       schemas.compile({ type: 'object' }),
     ]);
     expect(tooMuch).toMatchObject({ status: 'rejected', reason: { code: 'invalid_request' } });
