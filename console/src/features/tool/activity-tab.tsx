@@ -37,7 +37,7 @@ export function ActivityTab(): ReactNode {
       <Row>
         <FiguresRangePicker {...range} />
       </Row>
-      <Loaded query={stats} lines={2}>
+      <Loaded query={stats}>
         {(data) => <StatsFigures stats={data} range={range} />}
       </Loaded>
       <Traffic
