@@ -108,7 +108,7 @@ describe('traces', () => {
     await addFilter(page, 'Label');
     await choose(page, 'Label', 'support');
     const row = page.getByRole('row', {
-      name: /support.* 1 error 1 finding thread-small/,
+      name: /support.* 1 error findings in 1 span thread-small/,
     });
     assert.notEqual(await row.getByRole('link').first().innerText(), 'run');
     await row.getByRole('link').first().click();
@@ -147,7 +147,7 @@ describe('traces', () => {
     await dialog.getByLabel('Reason').fill('it counted too few');
     await dialog.getByRole('button', { name: 'Mark', exact: true }).click();
     await row.filter({ hasText: '“it counted too few”' }).waitFor();
-    await page.getByText('1 finding', { exact: true }).waitFor();
+    await page.getByText('1 finding in 1 span', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Remove mark' }).click();
     await dialog.getByRole('button', { name: 'Remove mark' }).click();
     await row.filter({ hasText: '“it counted too few”' }).waitFor({ state: 'detached' });
@@ -459,7 +459,7 @@ describe('traces', () => {
     assert.equal(body.flags.filter((flags) => flags & 2).length, 2);
     const visitor = await lab.visit();
     await visitor.open('/traces/repeated');
-    await visitor.page.getByText('1 finding', { exact: true }).waitFor();
+    await visitor.page.getByText('1 finding in 2 spans', { exact: true }).waitFor();
     await visitor.context.close();
   });
 

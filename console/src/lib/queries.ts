@@ -34,6 +34,7 @@ import {
   type SystemHealthView,
   type ToolView,
 } from './api.js';
+import { sinceFirstCall } from './series.js';
 import { figuresRange, sinceMoment, type TimeRange } from './time-range.js';
 
 /*
@@ -192,7 +193,10 @@ export const trafficNowQuery = queryOptions({
       ask(getSeries({ query: { since, bucketMs }, signal })),
       ask(getSeries({ query: { since: hoursAgo(nowHours + 1), until: since, bucketMs }, signal })),
     ]);
-    return { recent, before, minutes: (Date.now() - Date.parse(recent.data[0]?.at ?? since)) / bucketMs };
+    // A young server's time before its first call is no time without calls.
+    const [first] = before.total.calls > 0 ? recent.data : sinceFirstCall(recent.data);
+    const minutes = Math.max(1, (Date.now() - Date.parse(first?.at ?? since)) / bucketMs);
+    return { recent, before, minutes };
   },
   refetchInterval: 15_000,
 });

@@ -16,8 +16,8 @@ const words = (command: string): string[] =>
 
 it('is read by a shell as it was meant, whatever is in the input', () => {
   expect(words(asCurl(act, 'http://127.0.0.1:3000'))).toEqual(expect.arrayContaining([act.body]));
-  expect(words(asCommand('tool call', 'a', act.body))).toEqual([
-    'bin/toolkeeper.mjs',
+  expect(words(asCommand({ command: '/opt/tool keeper.mjs' }, 'tool call', 'a', act.body))).toEqual([
+    '/opt/tool keeper.mjs',
     'tool',
     'call',
     'a',

@@ -22,16 +22,22 @@ export const asTypeScript = ({ method, path, body, project }: AnyAct, origin: st
 });
 console.log(reply.status, await reply.text());`;
 
-/** Command in the folder of the checkout; `npx` itself would look for a package of this name elsewhere. */
-const cli = 'node bin/toolkeeper.mjs';
 /** Origins for which the command needs no `--url`. */
 const defaultOrigins = ['http://127.0.0.1:3000', 'http://localhost:3000', undefined];
 
-/** A `toolkeeper` command with its arguments quoted for a shell. */
-export function asCommand(command: string, ...words: readonly string[]): string {
+/**
+ * A `toolkeeper` command with its arguments quoted for a shell. It names the server's own file, because `npx toolkeeper` would look for a
+ * package of this name elsewhere.
+ */
+export function asCommand(
+  environment: Pick<EnvironmentView, 'command'> | null,
+  command: string,
+  ...words: readonly string[]
+): string {
   const { location } = globalThis as { readonly location?: { readonly origin: string } };
   const url = defaultOrigins.includes(location?.origin) ? [] : ['--url', location?.origin ?? ''];
-  return [cli, ...url, command, ...words.map(quoted)].join(' ');
+  const file = environment ? quoted(environment.command) : 'bin/toolkeeper.mjs';
+  return ['node', file, ...url, command, ...words.map(quoted)].join(' ');
 }
 
 /** The command that prints the operator's key; undefined if the server has no file with it, or does not name it. */

@@ -12,7 +12,7 @@ import {
 } from '@codemirror/language';
 import { linter, lintGutter, setDiagnostics } from '@codemirror/lint';
 import { searchKeymap } from '@codemirror/search';
-import { Compartment, EditorState, type Extension } from '@codemirror/state';
+import { Compartment, EditorState, type Extension, Transaction } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { type ReactNode, useEffect, useEffectEvent, useRef } from 'react';
@@ -76,7 +76,11 @@ export function CodeMirror({ label, value, onChange, language = 'json', mark }: 
   useEffect(() => {
     const editor = view.current;
     if (!editor || editor.state.doc.toString() === value) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    // Undo takes back what was typed, not the text that was opened.
+    editor.dispatch({
+      changes: { from: 0, to: editor.state.doc.length, insert: value },
+      annotations: Transaction.addToHistory.of(false),
+    });
   }, [value, label, language, isFixed]);
   useEffect(() => {
     if (view.current) showMark(view.current, mark);

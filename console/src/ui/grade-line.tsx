@@ -21,7 +21,7 @@ export const GradeLine = ({ report }: { readonly report: ToolReportView }): Reac
     <span className={css.line}>
       {since && (
         <>
-          <Since at={since} /> ·{' '}
+          not healthy <Since at={since} /> ·{' '}
         </>
       )}
       {isPart && report.totalCalls === 0 ? 'no calls of this project in the last hour' : figuresText(report)}

@@ -54,7 +54,7 @@ export function TeachingCards({ tool, choice, server, serverChoice }: TeachingCa
         <p>A tool is any program that answers JSON-RPC requests, one a line. It needs no restart.</p>
         <Snippet
           name="Registration"
-          text={`${asCommand('tool create my_tool --template python')}\n${asCommand('tool register my_tool')}`}
+          text={`${asCommand(environment, 'tool create my_tool --template python')}\n${asCommand(environment, 'tool register my_tool')}`}
         />
         <Link to="/tools/new" className={buttonLook()}>
           Register a tool

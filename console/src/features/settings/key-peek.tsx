@@ -92,7 +92,7 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
 
 function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
   const done = useDone('keys', 'audit');
-  const isOwn = useSession().keyId === id;
+  const { environment, keyId } = useSession();
   return (
     <FormDialog
       title={`Revoke ${name}?`}
@@ -102,10 +102,10 @@ function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
       reason={inAudit}
       send={(options, reason) => revokeKey({ path: { id }, query: { reason }, ...options })}
       onDone={() => done('Key revoked', name)}
-      command={asCommand('key revoke', id)}
+      command={asCommand(environment, 'key revoke', id)}
       onClose={onClose}
     >
-      {isOwn && <Note tone="warn">You are signed in with this key: your session ends with it.</Note>}
+      {keyId === id && <Note tone="warn">You are signed in with this key: your session ends with it.</Note>}
     </FormDialog>
   );
 }

@@ -10,6 +10,7 @@ import {
   tryCustomToolRevision,
 } from '../../lib/api.js';
 import { bundleFilesQuery, customToolQuery, revisionsQuery } from '../../lib/queries.js';
+import { useSession } from '../../lib/session.js';
 import { asCommand } from '../../lib/snippets.js';
 import { useChange } from '../../lib/use-change.js';
 import { ChangesTable } from '../../ui/changes-table.js';
@@ -210,6 +211,7 @@ function RollBackDialog({
   onClose,
 }: RollBackProps & { readonly onClose: () => void }): ReactNode {
   const done = useDone('tools');
+  const { environment } = useSession();
   const dryRun = useQuery({
     queryKey: ['dry run', name, to],
     queryFn: ({ signal }) => ask(tryCustomToolRevision({ path: { name, revision: to }, signal })),
@@ -221,11 +223,11 @@ function RollBackDialog({
       about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes are restarted."
       name="Roll back"
       isReady={dryRun.isSuccess}
-      reason={dryRun.isSuccess && inAudit}
+      reason={!dryRun.isError && inAudit}
       send={(options, reason) =>
         rollBackCustomTool({ path: { name }, body: { revision: to, reason }, ...options })
       }
-      command={asCommand('tool rollback', name, String(to))}
+      command={asCommand(environment, 'tool rollback', name, String(to))}
       onDone={({ revision }) => done(`${name} is as revision ${to} again`, `as its revision ${revision}`)}
       onClose={onClose}
     >

@@ -13,6 +13,7 @@ import {
   removeCustomTool,
   resetCircuit,
 } from '../../lib/api.js';
+import { useSession } from '../../lib/session.js';
 import { asCommand } from '../../lib/snippets.js';
 import { type ToolActId, toolActs } from '../../lib/tool-acts.js';
 import { useChange } from '../../lib/use-change.js';
@@ -134,6 +135,7 @@ function ActDialog({ act }: { readonly act: ToolActId }): ReactNode {
   const finish = useDone('tools', 'health');
   const { send, done, command, ...texts } = acts[act];
   const { title, isDanger } = toolActs[act];
+  const { environment } = useSession();
   const subject = texts.reason === undefined ? tool : `of ${tool}`;
   const question = act === 'open-circuit' ? `Hold the circuit of ${tool} open?` : `${title} ${subject}?`;
   return (
@@ -143,7 +145,7 @@ function ActDialog({ act }: { readonly act: ToolActId }): ReactNode {
       look={isDanger ? 'danger' : 'primary'}
       {...texts}
       send={(options, why) => send(tool, options, why)}
-      command={command && asCommand(command, tool)}
+      command={command && asCommand(environment, command, tool)}
       onDone={() => {
         finish(done, tool);
         if (act === 'remove') void navigate({ to: '/tools' });

@@ -7,7 +7,7 @@ import { useAskingCalls } from '../../lib/asking-calls.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useProjects } from '../../lib/project.js';
 import { useDraft } from '../../lib/drafts.js';
-import { usePermission } from '../../lib/session.js';
+import { usePermission, useSession } from '../../lib/session.js';
 import { toolQuery } from '../../lib/queries.js';
 import { asCommand, knownInput } from '../../lib/snippets.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
@@ -44,9 +44,14 @@ interface CallProps {
   readonly mayTest: boolean;
 }
 
+const mayChangeThings = (
+  <Note tone="warn">This tool is not marked as read-only: a run may change or delete things.</Note>
+);
+
 function Call({ name, tool: { inputSchema, annotations, kind }, mayTest }: CallProps): ReactNode {
   const [counts, setCounts] = useState(false);
   const { inProject } = useProjects();
+  const commandOf = asCommand.bind(null, useSession().environment);
   const client = useQueryClient();
   const isTest = mayTest && !counts;
   const { text, setText } = useDraft(`call ${name}`, JSON.stringify(knownInput(inputSchema), null, 2));
@@ -65,9 +70,7 @@ function Call({ name, tool: { inputSchema, annotations, kind }, mayTest }: CallP
       onRun={call.start}
       first={
         <>
-          {annotations.destructive && !annotations.readOnly && (
-            <Note tone="warn">This tool is not marked as read-only: a run may change or delete things.</Note>
-          )}
+          {annotations.destructive && !annotations.readOnly && mayChangeThings}
           <InputEditor
             schema={inputSchema}
             text={text}
@@ -96,7 +99,7 @@ function Call({ name, tool: { inputSchema, annotations, kind }, mayTest }: CallP
           <CopyAs
             forms={{
               ...formsOf(() => callOf(name, text, isTest)),
-              'Command line': () => asCommand(isTest ? 'tool test' : 'tool call', name, text),
+              'Command line': () => commandOf(isTest ? 'tool test' : 'tool call', name, text),
             }}
           />
         </>

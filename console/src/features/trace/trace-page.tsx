@@ -165,7 +165,11 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
       <span>{counted(tokens, 'token')}</span>
       <span>{counted(trace.total, 'span')}</span>
       {errors > 0 && <span className={css.error}>{counted(errors, 'error')}</span>}
-      {causes > 0 && <span className={css.semantic}>{counted(causes, 'finding')}</span>}
+      {causes > 0 && (
+        <span className={css.semantic}>
+          {counted(causes, 'finding')} in {counted(semantic.length, 'span')}
+        </span>
+      )}
     </span>
   );
 }

@@ -113,7 +113,7 @@ const Wrong = ({ row }: { readonly row: Group }): ReactNode => (
       </span>
     )}{' '}
     {row.semantic_error_count > 0 && (
-      <span className={css.semantic}>{counted(row.semantic_error_count, 'finding')}</span>
+      <span className={css.semantic}>findings in {counted(row.semantic_error_count, 'span')}</span>
     )}
   </>
 );
