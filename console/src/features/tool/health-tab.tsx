@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ErrorPatternsView, GradeChangeView, HealthReasonView, ToolReportView } from '../../lib/api.js';
 import { counted, duration, number, percent } from '../../lib/format.js';
+import { useIsPart } from '../../lib/project.js';
 import { errorPatternsQuery, gradeChangesQuery, reportQuery } from '../../lib/queries.js';
 import { boundsOf, figuresRange, isInRange, type TimeRange } from '../../lib/time-range.js';
 import { Badge } from '../../ui/controls.js';
@@ -125,25 +126,30 @@ function ruleRows({ why, status, ...report }: ToolReportView): RuleRow[] {
   ];
 }
 
-const Rules = ({ report }: { readonly report: ToolReportView }): ReactNode => (
-  <Table
-    label="Rules of the grade"
-    rows={ruleRows(report)}
-    keyOf={({ rule }) => rule}
-    columns={[
-      { name: 'Rule', cell: ({ rule }) => rule },
-      { name: 'Value', isNumber: true, cell: ({ value }) => value },
-      { name: 'Threshold', isNumber: true, width: 110, cell: ({ threshold }) => threshold },
-      {
-        name: 'Status',
-        card: 'state',
-        cell: ({ isOk }) =>
-          isOk === undefined ? <Muted>not graded</Muted> : isOk ? 'OK' : <Badge state={report.status} />,
-      },
-      { name: 'Since', cell: ({ since }) => since && <Time at={since} /> },
-    ]}
-  />
-);
+function Rules({ report }: { readonly report: ToolReportView }): ReactNode {
+  const isPart = useIsPart();
+  // The figures are of the project, the grade is of all.
+  if (isPart && report.totalCalls === 0) return <Empty title="No calls of this project in the last hour" />;
+  return (
+    <Table
+      label="Rules of the grade"
+      rows={ruleRows(report)}
+      keyOf={({ rule }) => rule}
+      columns={[
+        { name: 'Rule', cell: ({ rule }) => rule },
+        { name: 'Value', isNumber: true, cell: ({ value }) => value },
+        { name: 'Threshold', isNumber: true, width: 110, cell: ({ threshold }) => threshold },
+        {
+          name: 'Status',
+          card: 'state',
+          cell: ({ isOk }) =>
+            isOk === undefined ? <Muted>not graded</Muted> : isOk ? 'OK' : <Badge state={report.status} />,
+        },
+        { name: 'Since', cell: ({ since }) => since && <Time at={since} /> },
+      ]}
+    />
+  );
+}
 
 interface PatternsProps {
   readonly tool: string;
