@@ -22,7 +22,7 @@ export class OpenStreams implements BeforeApplicationShutdown {
   ) {
     this.slots = new CallerSlots(limits.maxStreams, limits.maxStreamsOfAll);
     // Streams do not end by themselves, so the shutdown would wait for them until its timeout.
-    lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
+    lifecycle.drainSignal.addEventListener('abort', () => this.endAll(), { once: true });
   }
 
   /**
