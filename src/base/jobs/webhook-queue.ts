@@ -46,6 +46,7 @@ const jobOf = ({ id, url, body, by }: Webhook) => ({
 });
 
 const queue = 'webhooks';
+/** Max messages that this replica sends at a time. */
 const concurrency = 16;
 const daySeconds = 86_400;
 

@@ -137,7 +137,7 @@ export class Asker {
     const late = AbortSignal.timeout(Math.ceil(this.leftMs));
     const over = AbortSignal.any([this.over.signal, late, cancellation.signal]);
     const since = performance.now();
-    deadline.stop();
+    deadline.pause();
     try {
       return await abortable(live(question, over), over);
     } catch (error) {
@@ -148,8 +148,8 @@ export class Asker {
       const askedMs = performance.now() - since;
       this.leftMs = Math.max(0, this.leftMs - askedMs);
       notes.askedMs = Math.round((notes.askedMs ?? 0) + askedMs);
-      if (this.failure) deadline.goOn(0);
-      else deadline.goOn();
+      if (this.failure) deadline.resume(0);
+      else deadline.resume();
     }
   }
 }
