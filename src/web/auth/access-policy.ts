@@ -187,7 +187,7 @@ export class AccessPolicy {
   private sessionOf(request: RequestParts): Session | undefined {
     if (safeMethods.has(request.method)) return this.sessions.find(request.headers);
     if (request.headers[sessionHeader] === undefined) return undefined;
-    const session = this.sessions.findWhole(request.headers);
+    const session = this.sessions.findWithToken(request.headers);
     if (!session)
       throw unauthorized('This session has ended, or the CSRF token is of another one: sign in again.');
     this.refuseCrossSite(request);
