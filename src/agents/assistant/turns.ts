@@ -51,7 +51,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly lifecycle: Lifecycle,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'assistant' | 'server'>,
   ) {
-    lifecycle.draining.addEventListener('abort', () => this.interrupt(), { once: true });
+    lifecycle.drainSignal.addEventListener('abort', () => this.interrupt(), { once: true });
     const { retentionDays } = config.assistant;
     const clean = () => repository.deleteOlder(new Date(Date.now() - retentionDays * dayMs));
     this.cleaner = new IntervalLoop(clean, dayMs, (error) => this.logger.warn(error, 'old chats stay'));

@@ -1,12 +1,13 @@
+/** Pauses between tries, which grow with each failure. */
 export interface BackOff {
-  /** The pause after the first failure; each further one doubles it. */
+  /** Pause after the first failure. It doubles with each further one. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Share of the pause that is left to chance: 0 (the default) for none, 1 for anything between nothing and the whole. */
+  /** Max share of the pause that is subtracted at random, 0 to 1; default 0. */
   readonly jitter?: number;
 }
 
-/** @returns milliseconds to wait after `failures` consecutive failures */
+/** Milliseconds to wait after so many consecutive failures. */
 export function backOff(failures: number, { firstMs, maxMs, jitter = 0 }: BackOff): number {
   const pauseMs = Math.min(maxMs, firstMs * 2 ** Math.max(0, failures - 1));
   return Math.round(pauseMs * (1 - jitter * Math.random()));

@@ -2,16 +2,19 @@ import { Problem } from './errors.js';
 
 /** Slots that callers share, with a limit per caller and one for all. */
 export class CallerSlots {
+  /** Number of slots that each caller holds. */
   private readonly held = new Map<string, number>();
   /** Number of slots that are taken. */
   taken = 0;
 
+  /** @param ofCaller max slots of one caller @param ofAll max slots of all callers */
   constructor(
     readonly ofCaller: number,
     readonly ofAll = Infinity,
   ) {}
 
   /**
+   * Takes slots for a caller.
    * @param caller a key, or an address without one
    * @returns a function that releases the slots once; undefined if a limit would be exceeded
    */

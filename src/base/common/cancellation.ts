@@ -1,10 +1,10 @@
 /**
- * Whether the caller of a call has left. Listeners are cheaper than an AbortSignal, which is created on demand only:
- * most calls end without one.
+ * The cancellation of a call, for example because its caller has left. Listeners are cheaper than an AbortSignal, which is
+ * created on demand: most calls end without one.
  */
 export class Cancellation {
   private cancelled = false;
-  /** A set is made for the second listener: nearly all calls have one. */
+  /** The first listener. Nearly all calls have only one, so a set is made for the second. */
   private listener: (() => void) | undefined;
   private others: Set<() => void> | undefined;
   private controller: AbortController | undefined;
@@ -13,6 +13,7 @@ export class Cancellation {
     return this.cancelled;
   }
 
+  /** Aborts when the call is cancelled. */
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
     if (this.cancelled) this.controller.abort();
@@ -28,7 +29,7 @@ export class Cancellation {
     for (const listener of this.others ?? []) listener();
   }
 
-  /** A listener that comes after the cancellation is not called. */
+  /** Adds a listener. It is not called if the call was cancelled before. */
   subscribe(listener: () => void): void {
     if (this.listener) (this.others ??= new Set()).add(listener);
     else this.listener = listener;

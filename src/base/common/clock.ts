@@ -2,11 +2,12 @@ export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
-/** The source of the time; tests bring their own. */
+/** A source of the time. Tests use their own. */
 export interface Clock {
-  /** Milliseconds, as a rule since 1970, UTC. */
+  /** Milliseconds, usually since the epoch. */
   now(): number;
 }
 
 export const systemClock: Clock = Date;
+/** Injection token of the clock. */
 export const CLOCK = Symbol('Clock');

@@ -6,10 +6,11 @@ const steadyClock: Clock = { now: () => performance.now() };
 
 /** A point in time by which a call must have ended; queue wait and process start count against it. */
 export class Deadline {
-  /** Time left while the deadline is paused; negative while it runs. */
-  private restMs = -1;
+  /** Time left while the deadline is paused; undefined while it runs. */
+  private pausedMs: number | undefined;
 
   private constructor(
+    /** The point in time, by the clock. */
     private at: number,
     /** Total time of the call, in milliseconds. */
     readonly totalMs: number,
@@ -25,22 +26,22 @@ export class Deadline {
 
   /** Whole milliseconds left, never negative; 0: it has passed. */
   remainingMs(): number {
-    if (this.restMs >= 0) return this.restMs;
+    if (this.pausedMs !== undefined) return this.pausedMs;
     return Math.max(0, Math.ceil(this.at - this.clock.now()));
   }
 
-  get standsStill(): boolean {
-    return this.restMs >= 0;
+  get isPaused(): boolean {
+    return this.pausedMs !== undefined;
   }
 
   /** Pauses the deadline while a person is asked. */
-  stop(): void {
-    this.restMs = this.remainingMs();
+  pause(): void {
+    this.pausedMs = this.remainingMs();
   }
 
   /** Continues after a pause. @param leftMs new time left; less than before if a person took too long */
-  goOn(leftMs = this.restMs): void {
+  resume(leftMs = this.remainingMs()): void {
     this.at = this.clock.now() + leftMs;
-    this.restMs = -1;
+    this.pausedMs = undefined;
   }
 }

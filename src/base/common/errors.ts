@@ -69,6 +69,7 @@ export interface FieldProblem {
   readonly detail: string;
 }
 
+/** Optional parts of a problem. */
 export interface ProblemDetails {
   readonly errors?: readonly FieldProblem[];
   /** Milliseconds after which a retry makes sense; becomes Retry-After in whole seconds. */

@@ -16,6 +16,7 @@ export function asFieldProblem(error: ErrorObject): FieldProblem {
   return { pointer, detail: sentence(error) };
 }
 
+/** The sentence for an error, without the field's name. */
 function sentence({ keyword, message, params, data }: ErrorObject): string {
   if (keyword === 'required') return 'is required';
   if (keyword === 'additionalProperties') return 'is not a known field';
@@ -30,7 +31,8 @@ const kindOf = (data: unknown): string =>
 
 /** Pattern of text that is not blank. */
 const notBlank = '\\S';
-const words: Readonly<Record<string, string>> = {
+/** Sentences for keywords; # is the limit. */
+const sentences: Readonly<Record<string, string>> = {
   minimum: 'must be at least #',
   maximum: 'must be at most #',
   exclusiveMinimum: 'must be more than #',
@@ -50,7 +52,7 @@ export function inWords(keyword: string, limit: unknown): string | undefined {
   if (keyword === 'minLength' && limit === 1) return 'must not be empty';
   if (keyword === 'pattern' && limit === notBlank) return 'must not be blank';
   const text = Array.isArray(limit) ? listOf(limit) : String(limit);
-  return words[keyword]?.replace('#', () => text);
+  return sentences[keyword]?.replace('#', () => text);
 }
 
 function listOf(values: readonly unknown[]): string {
@@ -58,6 +60,7 @@ function listOf(values: readonly unknown[]): string {
   return text.length > maxListLength ? `${text.slice(0, maxListLength)}…` : text;
 }
 
+/** Escapes a name for a JSON pointer (RFC 6901). */
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Problems of texts that PostgreSQL cannot store, at any depth. */

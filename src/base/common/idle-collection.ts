@@ -2,11 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { InFlight } from './lifecycle.js';
 
+/** Interval of checks, which is the min duration of a pause. */
 const idleMs = 10_000;
 
 /**
- * Collects all garbage of this thread now, and once in each pause between calls that lasts some ten seconds: V8 keeps the pages of
- * what has died until its heap has grown to its limit. It stops the thread for about 0.1 s, so it never runs beside a call.
+ * Collects all garbage of this thread now, and once in each pause between calls of some ten seconds: V8 keeps the memory of dead
+ * objects until its heap has grown to its limit. A collection blocks the thread for about 0.1 s, so it never runs during a call.
  */
 export function collectWhenIdle(calls: Pick<InFlight, 'begun' | 'count'>): void {
   setFlagsFromString('--expose-gc');
@@ -14,6 +15,7 @@ export function collectWhenIdle(calls: Pick<InFlight, 'begun' | 'count'>): void 
   // The `regular` flavor leaves more pages.
   const collect = (): void => gc({ type: 'major', flavor: 'last-resort', execution: 'sync' });
   collect();
+  /** Number of begun calls at the last collection, and at the last check. */
   let collectedAt = calls.begun;
   let seen = calls.begun;
   setInterval(() => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { sha256 } from './canonical-json.js';
 
+/** The part of an id that depends on the time, cached for ids of the same millisecond. */
 let prefix = { at: 0, text: '' };
 
 /**
@@ -18,7 +19,7 @@ function prefixOf(at: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7`;
 }
 
-/** The same UUID for the same text. */
+/** A UUID that is derived from a text: the same one for the same text. */
 export function idOf(text: string): string {
   const hash = sha256(text);
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;

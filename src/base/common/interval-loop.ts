@@ -1,11 +1,15 @@
 /** Runs an asynchronous task repeatedly, `intervalMs` after the end of the last run, so that runs cannot overlap. */
 export class IntervalLoop {
   private timer: NodeJS.Timeout | undefined;
+  /** Ends with the current run. */
   private running: Promise<unknown> = Promise.resolve();
   private isRunning = false;
-  private stopped = true;
-  private regularlyAt = 0;
-  private hastenedBy: number | undefined;
+  private isStopped = true;
+  /** Time of the next run if it is not brought forward, by performance.now(). */
+  private regularAt = 0;
+  /** Delay after the current run, if `hasten` was called during it. */
+  private hastenedMs: number | undefined;
+  /** Whether the last run failed. */
   private hasFailed = false;
 
   /** @param onError called after each failure; `again`: whether the run before failed too */
@@ -17,8 +21,8 @@ export class IntervalLoop {
 
   /** Schedules the first run in `delayMs`. */
   start(delayMs = this.intervalMs): void {
-    if (!this.stopped) return;
-    this.stopped = false;
+    if (!this.isStopped) return;
+    this.isStopped = false;
     this.schedule();
     this.hasten(delayMs);
   }
@@ -28,23 +32,23 @@ export class IntervalLoop {
    * never beyond its regular time.
    */
   hasten(delayMs: number): void {
-    if (this.stopped) return;
-    if (this.isRunning) this.hastenedBy = delayMs;
-    else this.arm(Math.max(0, Math.min(delayMs, this.regularlyAt - performance.now())));
+    if (this.isStopped) return;
+    if (this.isRunning) this.hastenedMs = delayMs;
+    else this.arm(Math.max(0, Math.min(delayMs, this.regularAt - performance.now())));
   }
 
   /** Stops the loop and waits for the current run. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     clearTimeout(this.timer);
     await this.running;
   }
 
   private schedule(): void {
-    if (this.stopped) return;
-    this.regularlyAt = performance.now() + this.intervalMs;
-    this.arm(Math.min(this.hastenedBy ?? this.intervalMs, this.intervalMs));
-    this.hastenedBy = undefined;
+    if (this.isStopped) return;
+    this.regularAt = performance.now() + this.intervalMs;
+    this.arm(Math.min(this.hastenedMs ?? this.intervalMs, this.intervalMs));
+    this.hastenedMs = undefined;
   }
 
   private arm(delayMs: number): void {
@@ -53,7 +57,7 @@ export class IntervalLoop {
     this.timer.unref();
   }
 
-  private failed(error: unknown): void {
+  private onFailure(error: unknown): void {
     const again = this.hasFailed;
     this.hasFailed = true;
     this.onError(error, again);
@@ -64,7 +68,7 @@ export class IntervalLoop {
     this.running = this.task()
       .then(
         () => (this.hasFailed = false),
-        (error: unknown) => this.failed(error),
+        (error: unknown) => this.onFailure(error),
       )
       .finally(() => {
         this.isRunning = false;

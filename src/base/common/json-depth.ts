@@ -1,6 +1,6 @@
 import { Problem } from './errors.js';
 
-/** Max levels for JSON.stringify, which recurses and overflows the stack at some thousand levels. */
+/** Max levels of a value for JSON.stringify, which recurses and overflows the stack at some thousand levels. */
 export const writableLevels = 1_000;
 
 /**
@@ -24,6 +24,7 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
   return false;
 }
 
+/** The reason to refuse a value with too many levels. */
 export const tooDeep = `is nested deeper than ${writableLevels} levels`;
 
 /** The first `chars` characters of a value's JSON, or a note if the value is too deep for JSON.stringify. */

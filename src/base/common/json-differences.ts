@@ -16,7 +16,7 @@ const maxPointers = 1_048_576;
 /**
  * The differences between two JSON values, at any depth. A value whose differences have pointers of more than 1 MiB counts as
  * one difference.
- * @param membersOf undefined for a value that is compared as a whole
+ * @param membersOf the members of a value to compare; undefined for a value that is compared as a whole
  * @param path pointer of the two values
  */
 export function jsonDifferences(
@@ -25,26 +25,27 @@ export function jsonDifferences(
   membersOf: (value: unknown) => object | undefined,
   path = '',
 ): JsonDifference[] {
-  let left = maxPointers;
+  let charactersLeft = maxPointers;
   const compare = (at: string, a: unknown, b: unknown): JsonDifference[] => {
     const [from, to] = [membersOf(a), membersOf(b)];
     const names =
       from && to && Array.isArray(from) === Array.isArray(to) ? Object.keys({ ...from, ...to }) : [];
-    const leftBefore = left;
+    const leftBefore = charactersLeft;
     const found: JsonDifference[] = [];
     for (const name of names) {
       const below = compare(`${at}/${escapePointer(name)}`, memberIn(a, name), memberIn(b, name));
       for (const difference of below) found.push(difference);
-      if (left < 0) break;
+      if (charactersLeft < 0) break;
     }
-    // An empty object that was added or removed has no members to report.
-    if (names.length > 0 ? left >= 0 : isSame(a, b)) return found;
-    left = leftBefore - at.length;
+    // Without members there is at most one difference, that of the two values themselves.
+    if (names.length > 0 ? charactersLeft >= 0 : isSame(a, b)) return found;
+    charactersLeft = leftBefore - at.length;
     return [differenceAt(at, a, b)];
   };
   return compare(path, before, after);
 }
 
+/** The difference at a pointer; undefined stands for an absent value. */
 export const differenceAt = (path: string, before: unknown, after: unknown): JsonDifference => ({
   path,
   ...(before !== undefined && { before }),

@@ -1,17 +1,19 @@
 import { writableLevels } from './json-depth.js';
 
-/** Limits of a JSON text, because parsing, checking and writing block the event loop. */
+/** Limits of a JSON text, because parsing, checking and writing block the event loop. `structures`: objects and lists. */
 export type JsonLimits = Readonly<Record<'levels' | 'structures' | 'values', number>>;
 
-const ofCallers: JsonLimits = { levels: writableLevels, structures: 40_000, values: 200_000 };
+/** Limits of a caller's JSON. */
+const callerLimits: JsonLimits = { levels: writableLevels, structures: 40_000, values: 200_000 };
+/** Max distinct names of members. */
 const maxNames = 10_000;
-/** A member takes at least five bytes, so shorter texts are within all limits of callers. */
+/** Size below which a text is within all limits of callers: a member takes at least five bytes. */
 export const alwaysFits = 5 * maxNames;
 
 /** The limit that a caller's JSON text exceeds, as text; undefined if none. */
-export const excessOfCaller = (text: string): string | undefined => excessOf(text, ofCallers);
+export const excessOfCaller = (text: string): string | undefined => excessOf(text, callerLimits);
 
-/** The exceeded limit of distinct names. V8 enumerates objects with many distinct names slowly. */
+/** The limit of distinct names that a value exceeds, as text; undefined if it does not. V8 enumerates objects with many distinct names slowly. */
 export function excessOfNames(json: unknown): string | undefined {
   const names = new Set<string>();
   const open: object[] = typeof json === 'object' && json !== null ? [json] : [];
@@ -25,9 +27,12 @@ export function excessOfNames(json: unknown): string | undefined {
   return undefined;
 }
 
-/** Counts brackets and commas outside of strings, before a text is parsed. @returns the limit that it exceeds, as text */
+/**
+ * The limit that a JSON text exceeds, as text; undefined if none. Counts brackets and commas outside of strings, before the text
+ * is parsed.
+ */
 export function excessOf(text: string, { levels, structures, values }: JsonLimits): string | undefined {
-  let [depth, held, separators] = [0, 0, 0];
+  let [depth, opened, separators] = [0, 0, 0];
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === quote) {
@@ -37,12 +42,13 @@ export function excessOf(text: string, { levels, structures, values }: JsonLimit
       if (++separators > values) return `has more than ${values} values`;
     } else if (char === brace.open || char === bracket.open) {
       if (++depth > levels) return `is nested deeper than ${levels} levels`;
-      if (++held > structures) return `has more than ${structures} objects and lists`;
+      if (++opened > structures) return `has more than ${structures} objects and lists`;
     } else if (char === brace.close || char === bracket.close) depth--;
   }
   return undefined;
 }
 
+/** Characters of JSON by their codes. */
 export const brace = { open: 123, close: 125 };
 export const bracket = { open: 91, close: 93 };
 export const quote = 34;

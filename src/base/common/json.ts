@@ -1,11 +1,12 @@
+/** An object of JSON. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a JSON value is an object: no list, not null. */
+/** Whether a JSON value is an object, and neither a list nor null. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * A JSON value without the members that are null, at any depth: many serialisers write them for absent ones.
+ * A JSON value without the members that are null, at any depth. Many serialisers write null for an absent member.
  * @param whole names of members that stay as they are
  */
 export function withoutNulls(value: unknown, whole: readonly string[] = []): unknown {

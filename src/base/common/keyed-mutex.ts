@@ -1,5 +1,6 @@
-/** Runs tasks of the same key one after another, and tasks of different keys side by side. */
+/** Runs tasks with the same key one after another, and tasks with different keys concurrently. */
 export class KeyedMutex {
+  /** The end of the last task of each key. */
   private readonly tails = new Map<string, Promise<unknown>>();
 
   async run<T>(key: string, task: () => Promise<T>): Promise<T> {

@@ -1,5 +1,9 @@
 import { Injectable } from '@nestjs/common';
 
+/**
+ * `leaving`: readiness fails, and calls are still accepted until the load balancer has seen it. `draining`: new calls are
+ * refused, and streams end.
+ */
 export type LifecycleState = 'starting' | 'ready' | 'leaving' | 'draining';
 
 /** The state of the server, which only moves forward. */
@@ -21,14 +25,19 @@ export class Lifecycle {
     if (this.current === 'starting') this.current = 'ready';
   }
 
-  /** Readiness fails from now on. @param refuses whether new calls are refused too, and streams end */
-  drain(refuses = true): void {
-    this.current = refuses ? 'draining' : 'leaving';
-    if (refuses) this.drainStart.abort();
+  /** Lets readiness fail from now on. Calls are still accepted. */
+  leave(): void {
+    if (!this.isDraining()) this.current = 'leaving';
+  }
+
+  /** Refuses new calls and ends streams from now on. */
+  drain(): void {
+    this.current = 'draining';
+    this.drainStart.abort();
   }
 
   /** Aborts when the drain begins, so that endless answers end. */
-  get draining(): AbortSignal {
+  get drainSignal(): AbortSignal {
     return this.drainStart.signal;
   }
 
@@ -68,7 +77,10 @@ export class InFlight {
     }
   }
 
-  /** Resolves when no work is running, or at the timeout. */
+  /**
+   * Resolves when no work is running, or at the timeout. It has one waiter at a time: an earlier one is no longer notified and
+   * waits for its timeout.
+   */
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);

@@ -1,11 +1,19 @@
-/** @returns the known name that a misspelt one most likely means: one edit away, or continued by the other */
+/** Min letters of a beginning: a shorter one may be that of any word. */
+const minBeginning = 4;
+/** Max characters of a name that are compared. */
+const maxCompared = 64;
+
+/**
+ * The known name that a misspelt one most likely means: one that differs in a letter, or else one of which the given name is the
+ * beginning, or the reverse. Undefined if there is none.
+ */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const letters = lettersOf(given);
-  const wanted = new Set(withOneEdit(letters));
+  const forms = new Set(withOneEdit(letters));
   const isNear = (name: string): boolean => {
     const theirs = lettersOf(name);
     return (
-      Math.abs(theirs.length - letters.length) <= 1 && withOneEdit(theirs).some((form) => wanted.has(form))
+      Math.abs(theirs.length - letters.length) <= 1 && withOneEdit(theirs).some((form) => forms.has(form))
     );
   };
   const names = [...known];
@@ -15,16 +23,14 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   );
 }
 
-/** A shorter beginning of a name may be any word. */
-const minBeginning = 4;
-
+/** The letters and digits of a name, in lower case. */
 const lettersOf = (name: string): string =>
   name
-    .slice(0, 64)
+    .slice(0, maxCompared)
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '');
 
-/** The letters, and those without any one of them: two names of one edit have a form in common. */
+/** The letters, and the letters without any one of them. Two names that differ in one letter have such a form in common. */
 function withOneEdit(letters: string): string[] {
   const without = Array.from(letters, (_, n) => letters.slice(0, n) + letters.slice(n + 1));
   return letters.length < minBeginning ? [letters] : [letters, ...without];

@@ -1,11 +1,12 @@
+/** Unicode's replacement character. */
 const replacement = '\uFFFD';
 
-/** Text that PostgreSQL can store: it knows no NUL. */
+/** A text without NUL characters, which PostgreSQL cannot store. */
 export function sanitisedText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', replacement) : text;
 }
 
-/** The value's JSON as jsonb accepts it: without the escapes of NUL and of halves of surrogate pairs. */
+/** A value's JSON as PostgreSQL's jsonb accepts it: without the escapes of NUL and of halves of surrogate pairs. */
 export function storableJson(value: unknown): string {
   const json = JSON.stringify(value) ?? 'null';
   if (!json.includes('\\u')) return json;
@@ -16,8 +17,8 @@ export function storableJson(value: unknown): string {
 }
 
 /**
- * A PostgreSQL array literal. JSON's differs only in its brackets and in the escapes of control characters, so that
- * the usual case costs one native serialisation: a third of what the driver's own conversion takes.
+ * A PostgreSQL array literal. A JSON list differs from it only in its brackets and in the escapes of control characters, so the
+ * usual case is one native serialisation. That takes a third of the time of the driver's own conversion.
  */
 export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
   const json = JSON.stringify(values);

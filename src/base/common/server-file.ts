@@ -16,17 +16,18 @@ const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
  */
 export function announceServer(dataDir: string, url: string): void {
   const file = fileIn(dataDir);
-  const own = identityOf(process.pid);
   const draft = `${file}.${process.pid}`;
+  let own: ProcessIdentity | undefined;
   try {
+    own = identityOf(process.pid);
     writeFileSync(draft, `${JSON.stringify({ url, process: own })}\n`, { mode: 0o600 });
     renameSync(draft, file);
   } catch {
-    // The directory is not writable: clients need the address by option or environment.
+    // For example, the directory is not writable: clients need the address by option or environment.
     return;
   }
   process.once('exit', () => {
-    if (runningServer(dataDir)?.process === own) rmSync(file, { force: true });
+    if (own !== undefined && runningServer(dataDir)?.process === own) rmSync(file, { force: true });
   });
 }
 

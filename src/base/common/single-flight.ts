@@ -1,4 +1,4 @@
-/** Equal questions that come while one is being answered wait for its answer, good or bad. */
+/** Shares running work: calls with the key of work that is in progress get its result or error, and start no work. */
 export class SingleFlight<T> {
   private readonly flights = new Map<string, Promise<T>>();
 

@@ -11,7 +11,7 @@ export class StartupWork {
   private readonly logger = new Logger(StartupWork.name);
   private readonly parts = new Map<string, StartupState>();
   private readonly pending = new Set<Promise<void>>();
-  /** Progress of work that may continue after the start. Set by its module. */
+  /** Describes the progress of work that may continue after the start. Set by the module of that work. */
   progress: (() => string) | undefined;
 
   /** Registers a part. If its promise rejects, the error is logged and the part is shown as failed. */
@@ -29,11 +29,12 @@ export class StartupWork {
     this.pending.add(settled);
   }
 
+  /** Whether no part is running. */
   isSettled(): boolean {
     return this.pending.size === 0;
   }
 
-  /** State by name of the part. */
+  /** The state of each part, by its name. */
   view(): Record<string, StartupState> {
     return Object.fromEntries(this.parts);
   }

@@ -1,3 +1,4 @@
+/** Log levels of tools. */
 export const noticeLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type NoticeLevel = (typeof noticeLevels)[number];
 
@@ -9,6 +10,7 @@ export interface ProgressNotice {
   readonly message?: string;
 }
 
+/** A log message of a tool. */
 export interface LogNotice {
   readonly type: 'log';
   readonly level: NoticeLevel;
@@ -21,7 +23,7 @@ export interface LogNotice {
 export type ToolNotice = ProgressNotice | LogNotice;
 
 /**
- * A listener that follows a call; called synchronously where the tool's output is read, so it must neither throw nor
+ * A listener for the notices of a call. It is called synchronously while the tool's output is read, so it must neither throw nor
  * wait.
  */
 export type NoticeListener = (notice: ToolNotice) => void;

@@ -1,6 +1,7 @@
+/** A function that receives events. */
 export type Listener<T> = (event: T) => void;
 
-/** Synchronous events of one type. An error of a listener goes to `onListenerError`, and stops nobody else. */
+/** Synchronous events of one type. An error of a listener goes to `onListenerError`; the other listeners are still called. */
 export class TypedEvents<T> {
   private readonly listeners = new Set<Listener<T>>();
 
@@ -10,7 +11,7 @@ export class TypedEvents<T> {
     return this.listeners.size > 0;
   }
 
-  /** @returns a function that ends the subscription */
+  /** Adds a listener. @returns a function that ends the subscription */
   subscribe(listener: Listener<T>): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

@@ -1,8 +1,8 @@
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { type BackOff, backOff } from './back-off.js';
+import { statOf } from './process-identity.js';
 
 /** Options of a worker. `News` are messages that it sends without being asked. */
 export interface WorkerCallsOptions<News> {
@@ -58,16 +58,21 @@ interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Max duration of a call on the clock, in time limits: on a busy machine a process gets its CPU time later. */
-const maxLimits = 4;
-/** Linux counts the CPU time of processes in hundredths of a second. */
+/** Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time later. */
+const clockFactor = 4;
+/** Milliseconds of a unit in which Linux counts the CPU time of processes. */
 const msPerTick = 10;
+/** CPU times of a process among the fields of `statOf`, in hundredths of a second. */
+const [userTimeField, systemTimeField] = [11, 12];
 
 /** Calls to one worker, which does not keep the process alive. The script uses `answerCalls`. */
 export class WorkerCalls<Request, Answer, News = never, Message = never> {
   private worker: Worker | WorkerProcess | undefined;
+  /** Timer of the next start. */
   private restarting: NodeJS.Timeout | undefined;
+  /** Deaths of workers in a row without a message. */
   private failures = 0;
+  /** Number of the last call. */
   private lastCall = 0;
   private readonly waiting = new Map<number, Waiting<Request, Answer>>();
 
@@ -93,10 +98,11 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     return waiting.promise;
   }
 
+  /** Ends the worker if the call takes too long. */
   private limit(call: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
     const { worker } = this;
     const before = spentMs(worker);
-    const latest = performance.now() + maxLimits * timeLimitMs;
+    const latest = performance.now() + clockFactor * timeLimitMs;
     const check = (): void => {
       const leftMs = timeLimitMs - (spentMs(worker) - before);
       if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(check, leftMs).unref();
@@ -163,6 +169,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     else waiting?.reject(new Error(error));
   }
 
+  /** Ends the worker because of a call that takes too long. Without a worker, only the call ends. */
   private endLate(call: number, timeLimitMs: number): void {
     const message = `The ${this.options.name} thread took longer than ${timeLimitMs} ms`;
     const error = new WorkerEnded('timed_out', message);
@@ -176,6 +183,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     }
   }
 
+  /** Rejects all calls, and starts another worker after a pause if the options ask for it. */
   private replace(error: WorkerEnded): void {
     const { restart } = this.options;
     this.forget(error);
@@ -185,6 +193,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     this.options.onDeath?.(error, pauseMs);
   }
 
+  /** Forgets the worker and rejects all calls. */
   private forget(error: WorkerEnded): void {
     this.worker = undefined;
     clearTimeout(this.restarting);
@@ -315,12 +324,13 @@ export class WorkerProcess extends EventEmitter {
   }
 }
 
-/** CPU time of a worker process; Infinity if it is not known. */
+/** CPU time of a worker process in milliseconds; Infinity if it is not known: then the time limit is one on the clock. */
 function spentMs(worker: Worker | WorkerProcess | undefined): number {
-  if (!(worker instanceof WorkerProcess)) return Infinity;
+  if (!(worker instanceof WorkerProcess) || worker.pid === undefined) return Infinity;
   try {
-    const fields = readFileSync(`/proc/${worker.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    return (Number(fields[11]) + Number(fields[12])) * msPerTick;
+    const fields = statOf(worker.pid);
+    if (fields.length <= systemTimeField) return Infinity;
+    return (Number(fields[userTimeField]) + Number(fields[systemTimeField])) * msPerTick;
   } catch {
     return Infinity;
   }

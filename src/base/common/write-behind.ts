@@ -9,15 +9,18 @@ import { IntervalLoop } from './interval-loop.js';
 import { messageOf } from './message-of.js';
 import type { TypedEvents } from './typed-events.js';
 
+/** Max rows of one insert. */
 const batchSize = 500;
 /** Max rows that wait. Further ones drop the oldest. */
 const maxPending = 10_000;
+/** Pause after a failed write. */
 const retryMs = 5_000;
 
 /** The storage of the rows. */
-export interface Keeping<Row> {
+export interface RowStore<Row> {
   /** Inserts rows in their order. A batch may be repeated. */
   insert(rows: readonly Row[]): Promise<void>;
+  /** Deletes rows from before a time. */
   deleteOlder(before: Date): Promise<unknown>;
 }
 
@@ -29,8 +32,11 @@ export abstract class WriteBehind<Row>
   implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
 {
   private readonly logger = new Logger(this.constructor.name);
+  /** Rows that wait, oldest first. */
   private pending = new Set<Row>();
+  /** Ends with the last write. */
   private writing: Promise<void> = Promise.resolve();
+  /** Whether rows were dropped since the last write that succeeded. */
   private isLosing = false;
   private readonly writer: IntervalLoop;
   private readonly cleaner: IntervalLoop;
@@ -43,7 +49,7 @@ export abstract class WriteBehind<Row>
   constructor(
     private readonly what: string,
     private readonly events: TypedEvents<Row>,
-    private readonly keeping: Keeping<Row>,
+    private readonly store: RowStore<Row>,
     retentionDays: number,
     private readonly delayMs = 0,
   ) {
@@ -92,7 +98,7 @@ export abstract class WriteBehind<Row>
       // A row that changes during the write is pending again.
       for (const row of batch) this.pending.delete(row);
       try {
-        await this.keeping.insert(batch);
+        await this.store.insert(batch);
         this.isLosing = false;
       } catch (error) {
         this.pending = new Set([...batch, ...this.pending]);
@@ -102,6 +108,6 @@ export abstract class WriteBehind<Row>
   }
 
   private async clean(days: number): Promise<void> {
-    await this.keeping.deleteOlder(new Date(Date.now() - days * dayMs));
+    await this.store.deleteOlder(new Date(Date.now() - days * dayMs));
   }
 }

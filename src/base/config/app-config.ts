@@ -31,7 +31,7 @@ export class ConfigModule {
  * @throws ConfigurationError that names all invalid variables and what they must be
  */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
-  const problems = missing(variables);
+  const problems = missingIn(variables);
   const values = valuesOf(settings, withAlias(variables, problems), problems) as Values<typeof settings>;
   if (values.auth.issuers?.some((issuer) => issuer.console) && values.server.publicUrl === undefined)
     problems.push(
@@ -43,6 +43,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
   return toConfig(values);
 }
 
+/** The values of a tree of settings. @param problems gets a sentence for each invalid variable */
 function valuesOf(tree: unknown, variables: NodeJS.ProcessEnv, problems: string[]): unknown {
   if (tree instanceof Setting) return valueOf(tree, variables, problems);
   if (typeof tree !== 'object' || tree === null) return tree;
@@ -66,7 +67,7 @@ const textOf = (variables: NodeJS.ProcessEnv, name: string): string | undefined 
   variables[name]?.trim() || undefined;
 
 /** Pairs of a variable and another one that it requires, with the reason. */
-const needs = [
+const requirements = [
   ['DATABASE_SESSION_URL', 'DATABASE_URL', 'both lead to one database'],
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET', 'webhooks are signed'],
   ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL', 'an endpoint has several models'],
@@ -75,20 +76,22 @@ const needs = [
   ['LLM_MODEL', 'LLM_BASE_URL', 'a model is reached by its endpoint'],
 ] as const;
 
-const missing = (variables: NodeJS.ProcessEnv): string[] =>
-  needs
+/** A sentence for each variable that another one requires and that is not set. */
+const missingIn = (variables: NodeJS.ProcessEnv): string[] =>
+  requirements
     .filter(([one, other]) => textOf(variables, one) && !textOf(variables, other))
     .map(([one, other, why]) => `${other}: must be set if ${one} is: ${why}`);
 
 const sandboxAlias = setting('CUSTOM_TOOLS_SANDBOX_ENABLED', flag).means('Alias of SANDBOX, which wins.');
 
+/** The variables with SANDBOX from its alias, if only that is set. */
 function withAlias(variables: NodeJS.ProcessEnv, problems: string[]): NodeJS.ProcessEnv {
   const enabled = valueOf(sandboxAlias, variables, problems);
   if (enabled === undefined || textOf(variables, 'SANDBOX')) return variables;
   return { ...variables, SANDBOX: enabled ? 'enforce' : 'off' };
 }
 
-/** Configured folders, by the variable that sets them. */
+/** Folders other than FILES_DIR, by the variable that sets them. */
 const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<typeof settings>) => ({
   TOOLKEEPER_DATA_DIR: dataDir,
   CUSTOM_TOOLS_DIR: customTools.dir,
@@ -96,6 +99,7 @@ const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<type
   ...(recorder.journalDir && { JOURNAL_DIR: recorder.journalDir }),
 });
 
+/** The language model; undefined unless both its URL and its name are set. */
 const llmOf = ({ url, model, apiKey }: Values<typeof settings>['llm']) =>
   url && model ? { url, model, apiKey } : undefined;
 
@@ -158,7 +162,10 @@ function allowedRoots(
   return roots.includes('*') ? undefined : roots.map((path) => resolve(projectRoot(), path));
 }
 
-/** Off unless an endpoint is configured: OpenTelemetry's default would try to reach a receiver on each host. */
+/**
+ * Whether traces are exported, and where to. They are not unless an endpoint is configured: OpenTelemetry's default would try to
+ * reach a receiver on each host.
+ */
 function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
   const kind = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');
   const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
@@ -170,10 +177,10 @@ export function hostVariable(name: string): string | undefined {
   return process.env[name];
 }
 
-const own = new Set(variablesIn(settings));
+const ownVariables = new Set(variablesIn(settings));
 
 /** Whether a variable is a setting of this server. It may be secret, so tools never get it. */
-export const isServersOwn = (name: string): boolean => own.has(name) || name.startsWith('OTEL_');
+export const isServersOwn = (name: string): boolean => ownVariables.has(name) || name.startsWith('OTEL_');
 
 function variablesIn(tree: unknown): string[] {
   if (tree instanceof Setting) return [tree.variable];

@@ -15,12 +15,13 @@ export const builtinToolNames = [
 ] as const;
 export type BuiltinToolName = (typeof builtinToolNames)[number];
 
-const names = someOf(...builtinToolNames);
+const someNames = someOf(...builtinToolNames);
 const toolNames: Kind<ReadonlySet<string>> = {
-  accepts: `${names.accepts}, or \`none\``,
-  read: (text) => names.read(text === 'none' ? '' : text),
+  accepts: `${someNames.accepts}, or \`none\``,
+  read: (text) => someNames.read(text === 'none' ? '' : text),
 };
 
+/** The search service of `webSearch`. */
 export interface SearchProvider {
   readonly provider: 'searxng' | 'brave';
   readonly origin: string;
@@ -36,6 +37,7 @@ const searchUrl: Kind<SearchProvider> = kind(
     const url = URL.parse(rest);
     if (!url || url.search !== '' || url.hash !== '') return undefined;
     const key = decodeURIComponent(url.password);
+    // Brave needs a key, SearXNG takes none.
     if ((provider === 'brave') !== (key !== '')) return undefined;
     return {
       provider: provider as SearchProvider['provider'],
@@ -46,6 +48,7 @@ const searchUrl: Kind<SearchProvider> = kind(
   },
 );
 
+/** The mail server of `sendEmail`. */
 export interface MailServer {
   readonly host: string;
   readonly port: number;
@@ -147,10 +150,11 @@ export function builtinProblems(values: BuiltinValues, others: Readonly<Record<s
     .map(([tool, variable]) => `${variable}: must be set if BUILTIN_TOOLS names ${tool}`);
   const { filesDir } = values;
   const shared = Object.entries(others)
-    .filter(([, path]) => holds(filesDir, path) || holds(path, filesDir))
+    .filter(([, path]) => contains(filesDir, path) || contains(path, filesDir))
     .map(([variable]) => `FILES_DIR: must be apart from ${variable}`);
-  if (holds(filesDir, projectRoot())) shared.push('FILES_DIR: must not hold the project');
+  if (contains(filesDir, projectRoot())) shared.push('FILES_DIR: must not hold the project');
   return [...lacking, ...shared];
 }
 
-const holds = (folder: string, path: string): boolean => !/^\.\.(\/|$)/.test(relative(folder, path));
+/** Whether a path is the folder or lies below it. */
+const contains = (folder: string, path: string): boolean => !/^\.\.(\/|$)/.test(relative(folder, path));

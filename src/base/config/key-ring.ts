@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 import { KeyFileError, makeKeyFile, readKeyFile } from './key-file.js';
 import { secretKeysIn } from './setting.js';
 
+/** A key that encrypts secrets. */
 interface SecretKey {
   /** Identifies the key without revealing it. */
   readonly id: string;
@@ -14,14 +15,15 @@ interface SecretKey {
  */
 export class KeyRing {
   private readonly keys: SecretKey[];
-  private fileRead = false;
+  /** Whether the key file was read. */
+  private isFileRead = false;
 
   /** @param given 32 bytes each @throws KeyFileError if there is a key file that holds no key */
   constructor(
     given: readonly Buffer[],
     private readonly keyFile: string,
   ) {
-    this.keys = given.map(named);
+    this.keys = given.map(withId);
     this.readFile();
   }
 
@@ -31,9 +33,10 @@ export class KeyRing {
     return this.keys[0] as SecretKey;
   }
 
+  /** The key with this id. @throws KeyFileError if the key file holds no key */
   find(id: string): SecretKey | undefined {
     // Another server with the same folder may have just made the file.
-    if (!this.fileRead && !this.keys.some((key) => key.id === id)) this.readFile();
+    if (!this.isFileRead && !this.keys.some((key) => key.id === id)) this.readFile();
     return this.keys.find((key) => key.id === id);
   }
 
@@ -58,19 +61,21 @@ export class KeyRing {
         `The key file ${this.keyFile} holds no key of 32 bytes: put it back, or remove it`,
       );
     }
-    this.fileRead = true;
-    this.keys.push(...keys.map(named));
+    this.isFileRead = true;
+    this.keys.push(...keys.map(withId));
   }
 }
 
-function named(bytes: Buffer): SecretKey {
+/** A key with its id, which is derived from its bytes. */
+function withId(bytes: Buffer): SecretKey {
   const id = createHmac('sha256', bytes).update('toolkeeper key id').digest('hex').slice(0, 16);
   return { id, bytes };
 }
 
+/** Lengths of the parts of a sealed value: key id, nonce, encrypted text, tag (AES-256-GCM). */
+const idBytes = 8;
 const nonceBytes = 12;
 const tagBytes = 16;
-const idBytes = 8;
 
 /** Encrypts values that clients or other replicas carry for a while. Each purpose has its own key. */
 export class SealedValues {
@@ -79,14 +84,14 @@ export class SealedValues {
     private readonly purpose: string,
   ) {}
 
-  /** @throws KeyFileError if there is no key and none can be stored */
+  /** Encrypts a value. @throws KeyFileError if there is no key and none can be stored */
   seal(value: object): string {
     const { id, bytes } = this.keys.primary();
-    const key = Buffer.from(id, 'hex');
+    const keyId = Buffer.from(id, 'hex');
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.derived(bytes), nonce).setAAD(key);
+    const cipher = createCipheriv('aes-256-gcm', this.derived(bytes), nonce).setAAD(keyId);
     const text = [cipher.update(JSON.stringify(value), 'utf8'), cipher.final()];
-    return Buffer.concat([key, nonce, ...text, cipher.getAuthTag()]).toString('base64url');
+    return Buffer.concat([keyId, nonce, ...text, cipher.getAuthTag()]).toString('base64url');
   }
 
   /** Decrypts a value; undefined if it was altered, has another purpose, or its key was removed. */
@@ -109,6 +114,7 @@ export class SealedValues {
     }
   }
 
+  /** The key for this purpose. */
   private derived(bytes: Buffer): Buffer {
     return Buffer.from(hkdfSync('sha256', bytes, '', `toolkeeper ${this.purpose}`, 32));
   }

@@ -23,17 +23,17 @@ export interface OidcIssuer {
   /** This server's client at the issuer, for the introspection of tokens that are no JWT. */
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
   readonly facade?: Facade;
-  /** This server's client at the issuer, with which people sign in to the console. */
   readonly console?: ConsoleClient;
   /** Initial access rules, in the form of `PUT /api/v1/access-rules`. */
   readonly rules?: readonly object[];
 }
 
+/** This server's client at an issuer, with which people sign in to the console. */
 export interface ConsoleClient {
   readonly clientId: string;
   /** Absent: a public client. */
   readonly clientSecret?: string;
-  /** In addition to `openid`; absent: `profile email`. */
+  /** Scopes to request in addition to `openid`; absent: `profile email`. */
   readonly scopes?: readonly string[];
   /** The provider's name on the sign-in page; absent: the host of the issuer. */
   readonly name?: string;
@@ -45,7 +45,8 @@ const isUrl = (value: unknown): boolean =>
 
 function isFacade(entry: unknown): boolean {
   if (!isObject(entry)) return false;
-  const { clientId, clientSecret = 'none', redirects = [], scope = 'none', ...others } = entry;
+  // Absent members get a valid value.
+  const { clientId, clientSecret = clientId, redirects = [], scope = clientId, ...others } = entry;
   const areUrls =
     Array.isArray(redirects) &&
     redirects.every(isText) &&
@@ -55,11 +56,13 @@ function isFacade(entry: unknown): boolean {
 
 function isConsole(client: unknown): boolean {
   if (!isObject(client)) return false;
+  // Absent members get a valid value.
   const { clientId, clientSecret = clientId, scopes = [], name = clientId, ...others } = client;
   const isKnown = Object.keys(others).length === 0 && Array.isArray(scopes) && scopes.every(isText);
   return [clientId, clientSecret, name].every(isText) && isKnown;
 }
 
+/** Whether an entry is a valid issuer without unknown members. */
 function isIssuer(entry: unknown): entry is OidcIssuer {
   if (!isObject(entry)) return false;
   const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...more } = entry;

@@ -51,6 +51,7 @@ export function setting<T>(
   return { means: (meaning) => new Setting(variable, kind, text, meaning) };
 }
 
+/** A setting that lacks its description. */
 interface Unexplained<T> {
   means(meaning: string): Setting<T>;
 }
@@ -74,6 +75,7 @@ export const whole = (min: number, max: number): Kind<number> =>
     return Number.isInteger(value) && value >= min && value <= max ? value : undefined;
   });
 
+/** A number; both bounds are inclusive. */
 export const number = (min: number, max: number): Kind<number> =>
   kind(`a number from ${min} to ${max}`, (text) => {
     const value = Number(text);
@@ -86,10 +88,11 @@ export const hours: Kind<number> = kind(
   (text) => number(0.001, 8_760).read(text) * 3_600_000,
 );
 
+/** One word of a list. */
 export const oneOf = <const Word extends string>(...words: Word[]): Kind<Word> =>
   kind(words.map((word) => `\`${word}\``).join(' or '), (text) => words.find((word) => word === text));
 
-/** A list of words. @throws ConfigurationError that lists the valid words */
+/** Several words of a list. @throws ConfigurationError that lists the valid words */
 export const someOf = <const Word extends string>(...words: Word[]): Kind<ReadonlySet<Word>> => ({
   accepts: `some of ${words.map((word) => `\`${word}\``).join(', ')}, comma-separated`,
   read: (value) => {
@@ -134,28 +137,29 @@ function isUrl(value: string, protocols: readonly string[]): boolean {
   const url = URL.parse(value);
   return url !== null && protocols.includes(url.protocol) && url.hostname !== '';
 }
-const web = ['http:', 'https:'];
+const webProtocols = ['http:', 'https:'];
 
 export const databaseUrl: Kind<string> = kind('a `postgres://` or `postgresql://` URL', (value) =>
   isUrl(value, ['postgres:', 'postgresql:']) ? value : undefined,
 );
 
 export const webUrl: Kind<string> = kind('an http or https URL', (value) =>
-  isUrl(value, web) ? value : undefined,
+  isUrl(value, webProtocols) ? value : undefined,
 );
 
 export const webUrls: Kind<string[]> = kind('http or https URLs, comma-separated', (value) => {
   const urls = list.read(value);
-  return urls.every((url) => isUrl(url, web)) ? urls : undefined;
+  return urls.every((url) => isUrl(url, webProtocols)) ? urls : undefined;
 });
 
 /** A URL without a password, which would not be sent: the token has its own variable. */
 export const baseUrl: Kind<string> = kind('an http or https URL without password and query', (value) => {
-  if (!isUrl(value, web)) return undefined;
+  if (!isUrl(value, webProtocols)) return undefined;
   const { username, password, search, hash } = new URL(value);
   return username + password + search + hash === '' ? value : undefined;
 });
 
+/** Bytes of a key of AES-256. */
 const keyBytes = 32;
 
 /**
@@ -170,6 +174,7 @@ export function secretKeysIn(text: string): Buffer[] | undefined {
   return keys.length > 0 && keys.every((key) => key?.length === keyBytes) ? (keys as Buffer[]) : undefined;
 }
 
+/** Decodes a key; undefined if it is neither hex nor base64 of 32 bytes. */
 function decode(word: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(word)) return Buffer.from(word, 'hex');
   return /^[A-Za-z0-9+/_-]{43}=?$/.test(word) ? Buffer.from(word, 'base64') : undefined;

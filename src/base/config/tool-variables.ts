@@ -1,14 +1,14 @@
 import { covers, isOneOf, type NamePattern, stemOf } from '../common/name-patterns.js';
 import { ConfigurationError, type Kind, list } from './setting.js';
 
-/** Variables that tools may set even if code must be in allowed folders: language settings, and a tool's own names. */
+/** Variables that tools may set even if CUSTOM_TOOLS_ALLOWED_ROOTS is set: language settings, and a tool's own names. */
 export const harmlessVariables: readonly NamePattern[] = [
   ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
   'TOOL_*',
 ];
 
 /** Variables by which a loader, library, shell or interpreter finds code or runs it. Operators cannot allow them. */
-const steering: readonly NamePattern[] = [
+const steeringVariables: readonly NamePattern[] = [
   ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
   ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],
   ...[
@@ -27,26 +27,28 @@ const steering: readonly NamePattern[] = [
   ...['JAVA_*', 'JDK_*', '_JAVA_*', 'CLASSPATH', 'PHP*', 'LUA_*'],
 ];
 
+/** Whether a variable may decide which code a loader, shell or interpreter runs. */
 export const isSteering = (name: string): boolean =>
-  isOneOf(steering, name) && !isOneOf(harmlessVariables, name);
+  isOneOf(steeringVariables, name) && !isOneOf(harmlessVariables, name);
 
 /** A list of variables that tools may set. */
 export const variablePatterns: Kind<readonly NamePattern[]> = {
   accepts: 'names of variables, or beginnings with a `*`, comma-separated',
   read: (names) => {
     const patterns = list.read(names);
-    const odd = patterns.filter((pattern) => !/^([A-Za-z_]\w*)?\*?$/.test(pattern));
-    if (odd.length > 0)
-      throw new ConfigurationError(`must be ${variablePatterns.accepts}: not ${odd.join(', ')}`);
-    const steers = patterns.filter(meetsSteering);
-    if (steers.length === 0) return patterns;
+    const invalid = patterns.filter((pattern) => !/^([A-Za-z_]\w*)?\*?$/.test(pattern));
+    if (invalid.length > 0)
+      throw new ConfigurationError(`must be ${variablePatterns.accepts}: not ${invalid.join(', ')}`);
+    const forbidden = patterns.filter(meetsSteering);
+    if (forbidden.length === 0) return patterns;
     throw new ConfigurationError(
-      `must not list ${steers.join(', ')}: these can make an interpreter, the loader or a shell run code ` +
+      `must not list ${forbidden.join(', ')}: these can make an interpreter, the loader or a shell run code ` +
         'outside of CUSTOM_TOOLS_ALLOWED_ROOTS',
     );
   },
 };
 
+/** Whether a pattern covers a steering variable, or is covered by a pattern of steering variables. */
 const meetsSteering = (pattern: NamePattern): boolean =>
   !isOneOf(harmlessVariables, stemOf(pattern)) &&
-  steering.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));
+  steeringVariables.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));

@@ -15,7 +15,7 @@ import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { messageOf } from '../common/message-of.js';
 
-/** A counter after the statement; `prev` is the count before the statement's calls. */
+/** A counter as the statement returns it. `prev`: its count before the statement's calls. */
 interface Row extends CounterKey {
   readonly prev: number;
   readonly used: number;
@@ -32,15 +32,18 @@ interface Waiting {
   carried: number;
 }
 
-/** Join of a counter with its investigation's counters. */
+/** Condition that joins a counter `c` with the counters `i` of its investigation. */
 const sameSubject = 'i.kind = c.kind AND i.project = c.project AND i.subject = c.subject';
+/** SQL for the limit that an operator has set for all tools of the investigation. */
 const investigationLimit = `(SELECT i.set_limit FROM call_counters i WHERE ${sameSubject} AND i.name = '' AND i.resets_at > now())`;
+/** SQL for a value of the stored counter if it has not expired, else for that of a new counter. */
 const liveOrNew = (live: string, fresh: string): string =>
   `CASE WHEN c.resets_at > now() THEN ${live} ELSE ${fresh} END`;
-/** SQL for the count after the requested calls, at most the limit. */
-const after = (before: string, asked: string, limit: string): string =>
+/** SQL for the count after the requested calls: at most the limit, unless it is above it already. */
+const countAfter = (before: string, asked: string, limit: string): string =>
   `CASE WHEN ${limit} = 0 THEN ${before} + ${asked} ELSE greatest(${before}, least(${before} + ${asked}, ${limit})) END`;
 
+/** SQL for the count of a stored counter before the statement's calls, and for its limit. */
 const before = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
 const limit = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
 
@@ -59,7 +62,7 @@ const takeAll = `
       AS a (kind text, project text, subject text, name text, own int, ttl float8, asked int, carried int), unsynced
   )
   INSERT INTO call_counters AS c (kind, project, subject, name, own_limit, used, prev, asked, carried, resets_at, used_at)
-  SELECT kind, project, subject, name, own, ${after('greatest(0, carried)', 'asked', 'lim')}, greatest(0, carried),
+  SELECT kind, project, subject, name, own, ${countAfter('greatest(0, carried)', 'asked', 'lim')}, greatest(0, carried),
          asked, carried, coalesce((
            SELECT min(i.resets_at) FROM call_counters i WHERE ${sameSubject} AND i.resets_at > now()
          ), now() + ttl * interval '1 millisecond'), now()
@@ -68,7 +71,7 @@ const takeAll = `
   WHERE asked > 0 OR carried > 0 OR EXISTS (SELECT FROM call_counters i WHERE ${sameSubject} AND i.name = c.name)
   ORDER BY kind, project, subject, name
   ON CONFLICT (kind, project, subject, name) DO UPDATE SET
-    prev = ${before}, used = ${after(before, 'excluded.asked', limit)},
+    prev = ${before}, used = ${countAfter(before, 'excluded.asked', limit)},
     set_limit = ${liveOrNew('c.set_limit', 'NULL')}, own_limit = excluded.own_limit,
     asked = excluded.asked, carried = excluded.carried,
     resets_at = ${liveOrNew('c.resets_at', 'excluded.resets_at')}, used_at = now()
@@ -76,6 +79,7 @@ const takeAll = `
     coalesce(c.set_limit, c.own_limit, ${investigationLimit}, $2::int) AS "limit",
     (extract(epoch FROM resets_at - clock_timestamp()) * 1000)::float8 AS "leftMs"`;
 
+/** Min pause between two deletions of old counters. */
 const cleanEveryMs = 5 * minuteMs;
 
 /** A statement that takes longer counts as failed. */
@@ -91,6 +95,7 @@ export class SharedCounters extends Counters {
   private readonly logger = new Logger(SharedCounters.name);
   private readonly local: LocalCounters;
   private waiting = new Map<string, Waiting>();
+  /** Whether a statement runs or is scheduled. */
   private isRunning = false;
   private cleanedAt = performance.now();
   /** Set while the database is unavailable: time of the next attempt, by performance.now(). */
@@ -99,8 +104,9 @@ export class SharedCounters extends Counters {
   constructor(
     private readonly db: DataSource,
     private readonly defaultLimit: number,
+    /** Counts the calls that only this replica has counted. */
     private readonly countedHere: Counter,
-    /** False behind a pooler in transaction mode, which prepares on another connection than it executes. */
+    /** Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it executes. */
     private readonly prepares: boolean,
   ) {
     super();
@@ -136,7 +142,7 @@ export class SharedCounters extends Counters {
       } catch (error) {
         this.onFailure(error);
         for (const { take, takers, carried } of waiting.values()) {
-          this.owe(take, carried);
+          this.carryOver(take, carried);
           for (const taker of takers) taker(this.takeHere(take));
         }
       }
@@ -159,6 +165,7 @@ export class SharedCounters extends Counters {
     return this.awayUntil === undefined ? all.length > 0 : all.some(({ takers }) => takers.length > 0);
   }
 
+  /** The part of the next statement for a counter; created if there is none. */
   private waitingFor(take: Take): Waiting {
     const text = textOf(take);
     const waiting = this.waiting.get(text) ?? { take, takers: [], carried: 0 };
@@ -189,7 +196,7 @@ export class SharedCounters extends Counters {
       const { take, takers = [] } = waiting.get(textOf(row)) ?? {};
       takers.forEach((taker, place) => {
         const granted = place < used - prev;
-        const release = (): void => take && this.owe(take, -1);
+        const release = (): void => take && this.carryOver(take, -1);
         taker({ ...state, granted, used: granted ? prev + place + 1 : used, release });
       });
     }
@@ -198,17 +205,17 @@ export class SharedCounters extends Counters {
   /** Counts a call in this replica only. */
   private takeHere(take: Take): Taken {
     const taken = this.local.take(take);
-    if (taken.granted) this.owe(take, 1);
+    if (taken.granted) this.carryOver(take, 1);
     this.countedHere.inc({ kind: take.kind });
     const release = (): void => {
       taken.release();
-      this.owe(take, -1);
+      this.carryOver(take, -1);
     };
     return { ...taken, release };
   }
 
-  /** Adds calls to the next statement. */
-  private owe(take: Take, calls: number): void {
+  /** Adds calls to the next statement; a negative number takes calls back. */
+  private carryOver(take: Take, calls: number): void {
     if (calls === 0) return;
     this.waitingFor(take).carried += calls;
     if (this.awayUntil === undefined) this.schedule();
@@ -234,9 +241,7 @@ export class SharedCounters extends Counters {
   }
 }
 
-const countedHere = 'toolkeeper_budget_local_total';
-
-type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors?: Contributors];
+const countedHereName = 'toolkeeper_budget_local_total';
 
 /** Counters of calls: in the database if replicas may share it, else in memory. */
 @Module({
@@ -244,7 +249,7 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
   imports: [TypeOrmModule.forFeature([])],
   providers: [
     counter(
-      countedHere,
+      countedHereName,
       'Calls whose budget or rate was counted by this replica alone, because the database was away',
       'kind',
     ),
@@ -252,11 +257,11 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
       provide: Counters,
       inject: [
         APP_CONFIG,
-        getToken(countedHere),
+        getToken(countedHereName),
         { token: getDataSourceToken(), optional: true },
         { token: Contributors, optional: true },
       ],
-      useFactory: (...injected: Injected) => countersFor(...injected),
+      useFactory: countersFor,
     },
     {
       // Only counters in memory need rows to survive a restart.
@@ -270,12 +275,17 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
 })
 export class CountersModule {}
 
-function countersFor(...[{ database, investigations }, here, db, contributors]: Injected): Counters {
+function countersFor(
+  { database, investigations }: AppConfig,
+  countedHere: Counter,
+  db?: DataSource,
+  contributors?: Contributors,
+): Counters {
   const { callsPerTool } = investigations;
   const logger = new Logger(Counters.name);
   if (database.url === undefined || !db)
     return new LocalCounters(callsPerTool, (message) => logger.warn(message));
-  const shared = new SharedCounters(db, callsPerTool, here, database.sessionUrl === undefined);
+  const shared = new SharedCounters(db, callsPerTool, countedHere, database.sessionUrl === undefined);
   contributors?.addHealth('budgets', () => shared.health());
   return shared;
 }

@@ -13,7 +13,7 @@ export interface CounterKey extends Subject {
   readonly name: string;
 }
 
-/** One call to count. */
+/** A request to count one call. */
 export interface Take extends CounterKey {
   /** 0: no limit; undefined: the default. An operator's limit takes precedence. */
   readonly limit: number | undefined;
@@ -45,7 +45,8 @@ export abstract class Counters {
   forgotten?(subject: Subject): void;
 }
 
-interface Counted {
+/** A subject in memory, with its counters by name. */
+interface SubjectCounters {
   /** Milliseconds since the epoch; 0 after `forgotten`. */
   resetsAt: number;
   readonly counters: Map<string, Counter>;
@@ -54,7 +55,7 @@ interface Counted {
 /** A counter in memory. */
 export interface Counter {
   readonly key: CounterKey;
-  readonly of: Counted;
+  readonly of: SubjectCounters;
   used: number;
   /** The operator's limit. */
   setLimit: number | undefined;
@@ -65,11 +66,12 @@ export interface Counter {
 }
 
 const maxSubjects = 100_000;
+/** Min pause between two warnings. */
 const warnEveryMs = 60_000;
 
 /** Counters in the memory of this process. At most 100,000 subjects of a kind; the least recently used are evicted. */
 export class LocalCounters extends Counters {
-  private readonly subjects = { budget: this.remembered(), rate: this.remembered() };
+  private readonly subjects = { budget: this.newCache(), rate: this.newCache() };
   private warnedAt = -Infinity;
   /** Emits each counter of a budget that changes. */
   readonly changes = new TypedEvents<Counter>(() => undefined);
@@ -98,7 +100,7 @@ export class LocalCounters extends Counters {
       used,
       limit,
       resetsAt,
-    }: Pick<Counter, 'used'> & Pick<Counted, 'resetsAt'> & { readonly limit: number | undefined },
+    }: Pick<Counter, 'used'> & Pick<SubjectCounters, 'resetsAt'> & { readonly limit: number | undefined },
   ): void {
     const counter = this.counter(key, resetsAt);
     counter.used = used;
@@ -124,6 +126,7 @@ export class LocalCounters extends Counters {
     if (counter.key.kind === 'budget' && counter.of.resetsAt > 0) this.changes.emit(counter);
   }
 
+  /** The counter of a key; a new one if there is none, or if its subject's time is over. */
   private counter({ kind, project, subject, name }: CounterKey, resetsAt: number): Counter {
     const text = textOf({ kind, project, subject });
     let of = this.subjects[kind].get(text);
@@ -140,8 +143,8 @@ export class LocalCounters extends Counters {
     return counter;
   }
 
-  private remembered(): LRUCache<string, Counted> {
-    return new LRUCache<string, Counted>({
+  private newCache(): LRUCache<string, SubjectCounters> {
+    return new LRUCache<string, SubjectCounters>({
       // A size, because `max` would allocate arrays for all subjects at once.
       maxSize: maxSubjects,
       sizeCalculation: () => 1,

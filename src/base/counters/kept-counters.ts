@@ -4,11 +4,13 @@ import { WriteBehind } from '../common/write-behind.js';
 import { retryAtStart } from '../database/transient-error.js';
 import type { Counter, CounterKey, LocalCounters } from './counters.js';
 
+/** Delay of a write. */
 const delayMs = 1_000;
+/** Max counters that a start reads. */
 const maxRead = 100_000;
 
-/** Stores counters; the last one of a key counts. An operator's limit in the table stays until the subject's reset. */
-const store = `
+/** Statement that stores counters; the last one of a key counts. An operator's limit in the table stays until the subject's reset. */
+const insertAll = `
   INSERT INTO call_counters AS c (kind, project, subject, name, used, own_limit, resets_at, used_at)
   SELECT DISTINCT ON (1, 2, 3, 4) kind, project, subject, name, used, own,
     to_timestamp(resets / 1000), to_timestamp(called / 1000)
@@ -26,10 +28,12 @@ const selectLive = `
     (extract(epoch FROM resets_at) * 1000)::float8 AS "resetsAt"
   FROM call_counters WHERE kind = 'budget' AND resets_at > now() ORDER BY used_at DESC LIMIT ${maxRead}`;
 
+/** Statement that deletes counters whose time is over. */
 export const deleteOld = "DELETE FROM call_counters WHERE resets_at < now() - interval '1 minute'";
 
 type Row = CounterKey & { readonly used: number; readonly limit: number | null; readonly resetsAt: number };
 
+/** A counter as `insertAll` reads it. */
 const rowOf = ({ key, of, used, ownLimit: own, usedAt: called }: Counter) => {
   return { ...key, used, own, resets: of.resetsAt, called };
 };
@@ -40,11 +44,11 @@ export class KeptCounters extends WriteBehind<Counter> {
     private readonly local: LocalCounters,
     private readonly db: DataSource,
   ) {
-    const keeping = {
-      insert: (changed: readonly Counter[]) => db.query(store, [storableJson(changed.map(rowOf))]),
+    const rowStore = {
+      insert: (changed: readonly Counter[]) => db.query(insertAll, [storableJson(changed.map(rowOf))]),
       deleteOlder: () => db.query(deleteOld),
     };
-    super('budgets', local.changes, keeping, 0, delayMs);
+    super('budgets', local.changes, rowStore, 0, delayMs);
     local.stored = () => this.flush();
   }
 

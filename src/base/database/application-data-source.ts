@@ -12,10 +12,11 @@ import { DatabaseUnavailable } from '../common/errors.js';
 import { endsWithin } from '../common/abortable.js';
 import { newId } from '../common/ids.js';
 
-const [arrivesMs, connectionTimeoutMillis] = [10_000, 10_000];
+/** Timeout of the notification in the check of the session. */
+const notificationTimeoutMs = 10_000;
 
 const noSession =
-  `A notification did not arrive within ${arrivesMs / 1_000} s: the address of the database leads to a pooler in transaction mode. ` +
+  `A notification did not arrive within ${notificationTimeoutMs / 1_000} s: the address of the database leads to a pooler in transaction mode. ` +
   'Let DATABASE_SESSION_URL name the direct address of the same database, or set the pooler to session mode.';
 
 /** An error for the operator, without a stack trace. */
@@ -29,7 +30,11 @@ class NoSession extends Error {
  * @throws NoSession, or the driver's error
  */
 export async function assertSession(url: string): Promise<void> {
-  const options = { connectionString: url, application_name: 'toolkeeper-start', connectionTimeoutMillis };
+  const options = {
+    connectionString: url,
+    application_name: 'toolkeeper-start',
+    connectionTimeoutMillis: 10_000,
+  };
   const [listener, sender] = [new DatabaseClient(options), new DatabaseClient(options)];
   const arrived = Promise.withResolvers<void>();
   listener.once('notification', () => arrived.resolve());
@@ -39,7 +44,7 @@ export async function assertSession(url: string): Promise<void> {
     await listener.query(`LISTEN ${channel}`);
     await sender.connect();
     await sender.query('SELECT pg_notify($1, $2)', [channel, '']);
-    if (!(await endsWithin(arrivesMs, arrived.promise))) throw new NoSession(noSession);
+    if (!(await endsWithin(notificationTimeoutMs, arrived.promise))) throw new NoSession(noSession);
   } finally {
     await Promise.all([listener.end(), sender.end()]);
   }
@@ -124,7 +129,7 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
  */
 const idleMs = 120_000;
 
-/** All four timeouts are needed. The health ping detects a frozen server before they expire. */
+/** TypeORM's options. All four timeouts are needed. The health ping detects a frozen server before they expire. */
 function optionsFor(
   database: AppConfig['database'],
   url: string,
@@ -153,7 +158,8 @@ function optionsFor(
   };
 }
 
-type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
+/** A connection of the pool, and the function that returns it. */
+type Obtained = [connection: DatabaseClient, release: (error?: Error) => void];
 
 /** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {
@@ -168,11 +174,11 @@ class GuardedDriver extends PostgresDriver {
   }
 
   /** @throws DatabaseUnavailable if no connection can be obtained, for any reason */
-  override async obtainMasterConnection(): Promise<Lease> {
+  override async obtainMasterConnection(): Promise<Obtained> {
     this.health.assertAnswers();
     const { promise: broken, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => this.health.suspect(), suspiciousMs);
-    const obtained = super.obtainMasterConnection() as Promise<Lease>;
+    const obtained = super.obtainMasterConnection() as Promise<Obtained>;
     this.waits.add(reject);
     try {
       const [connection, release] = await Promise.race([obtained, broken]);
@@ -183,7 +189,7 @@ class GuardedDriver extends PostgresDriver {
       return [connection, end];
     } catch (error) {
       clearTimeout(timer);
-      // It may still come.
+      // The connection may still be obtained; then nobody waits for it.
       obtained.then(([, release]) => release()).catch(() => undefined);
       throw new DatabaseUnavailable(String(error), { cause: error });
     } finally {

@@ -5,6 +5,7 @@ export interface Queryable {
   query(text: string, values: unknown[]): Promise<unknown>;
 }
 
+/** The value of a column in a row. */
 export type Cell = string | number | boolean | null;
 
 /** A column's database type and its value in a row. */
@@ -30,6 +31,7 @@ export class ColumnArrays<Row> {
     this.select = `SELECT ${arrays.join(', ')}`;
   }
 
+  /** The values of the `SELECT`: one array literal for each column. */
   parametersOf(rows: readonly Row[]): string[] {
     return Object.values(this.columns).map(([, valueOf]) => arrayLiteral(rows.map(valueOf)));
   }

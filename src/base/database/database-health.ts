@@ -10,14 +10,14 @@ import type { PartHealth } from '../observability/contributors.js';
 /** Pause before a failed ping is repeated. */
 const retryPauseMs = 1_000;
 
-/** Longer waits for the database start a ping, so that the first request after a network failure fails within a second. */
+/** Wait for the database after which a ping starts, so that the first request after a network failure fails within a second. */
 export const suspiciousMs = 300;
 
 /** Min timeout of a ping that a waiting statement started; a server with a long response time gets more. */
 const suspectMs = 500;
-/** Max difference of the two clocks that is not reported. */
+/** Max difference of this machine's clock and the database's that is not reported. */
 const maxClockMs = 2_000;
-const askTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
+const selectTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
 
 /** The channel of all notifications; the payload is the name of the table that changed. */
 const channel = 'toolkeeper';
@@ -30,13 +30,16 @@ export class DatabaseHealth {
   private readonly logger = new Logger('Database');
   private readonly loop: IntervalLoop;
   private client: DatabaseClient | undefined;
+  /** The result of the last ping. */
   private part: PartHealth = { status: 'up', responseTime: 0 };
-  /** The database's time `ms` when performance.now() was `at`, with its possible error. */
+  /** The database's time: `ms` since the epoch when performance.now() was `at`, with its max error. */
   private time: { readonly ms: number; readonly at: number; readonly errorMs: number } | undefined;
+  /** Number of pings that failed in a row. */
   private failures = 0;
   /** Reason why the last pings had no answer, not even a refusal; undefined while the server answers. */
   private silence: string | undefined;
   private isListening = false;
+  /** The ping that `suspect` has started. */
   private suspectCheck: Promise<void> | undefined;
   /** Emits the name of each table that changed. */
   readonly changes = new TypedEvents<string>((error) => this.logger.error(error));
@@ -88,7 +91,7 @@ export class DatabaseHealth {
     return { status: 'degraded', message: `this machine's clock is ${difference} the database's`, aheadMs };
   }
 
-  /** Whether notifications arrive. */
+  /** Whether notifications of changes arrive. */
   get listens(): boolean {
     return this.isListening;
   }
@@ -113,16 +116,17 @@ export class DatabaseHealth {
     const { client } = this;
     if (!client || !this.isListening) return;
     const maxMs = Math.max(suspectMs, 3 * Number(this.part['responseTime'] ?? 0));
-    let isOver = false;
-    const asked = client
+    let isAnswered = false;
+    const answer = client
       .queryInTurn('SELECT 1')
       .catch(() => undefined)
-      .then(() => (isOver = true));
-    await endsWithin(maxMs, asked);
+      .then(() => (isAnswered = true));
+    await endsWithin(maxMs, answer);
     // A busy event loop may fire the timer before it reads an answer that has arrived.
     await nextTurn();
-    if (isOver || client !== this.client) return;
+    if (isAnswered || client !== this.client) return;
     this.disconnect();
+    // One is enough here: the answer was also looked for after the timeout.
     this.failures = 2;
     this.onFailure(new Error(`no answer within ${maxMs} ms`), maxMs);
     this.loop.hasten(retryPauseMs);
@@ -133,7 +137,7 @@ export class DatabaseHealth {
     const took = (): number => Math.round(performance.now() - startedAt);
     try {
       const client = this.client ?? (await this.connect());
-      const { rows } = await client.queryInTurn<{ ms: number }>(askTime);
+      const { rows } = await client.queryInTurn<{ ms: number }>(selectTime);
       const errorMs = took() / 2;
       this.time = { ms: rows[0]?.ms ?? 0, at: startedAt + errorMs, errorMs };
       if (this.part.status === 'down') this.logger.log('The database answers again');
@@ -190,10 +194,12 @@ export class DatabaseHealth {
   }
 }
 
+/** Max wait for the server to close a connection. */
 const goodbyeMs = 1_000;
 
 /** A connection that can be closed without the server's answer, and whose errors do not end the process. */
 export class DatabaseClient extends pg.Client {
+  /** Ends with the last statement of `queryInTurn`. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(config?: string | pg.ClientConfig) {

@@ -2,11 +2,12 @@ import { Logger } from '@nestjs/common';
 import type { Logger as TypeOrmLogger } from 'typeorm';
 import { sqlStateOf } from './transient-error.js';
 
+/** SQLSTATE of a statement that PostgreSQL cancelled, usually after its timeout. */
 const statementTimeout = '57014';
 
 /**
- * TypeORM's messages in the application's log, where its own loggers would print to the console. A query's failure is
- * thrown to the caller, which logs it; parameters are never logged.
+ * Writes TypeORM's messages to the application's log; its own loggers would print to the console. The error of a query is thrown
+ * to the caller, which logs it. Parameters are never logged.
  */
 export class DatabaseLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database');

@@ -14,7 +14,7 @@ import { isTransient } from './transient-error.js';
 /** TypeORM's options with the configuration, because the data source factory cannot inject it. */
 type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
 
-/** The data source: migrated and connected before anything that injects it is made. */
+/** Provides the data source, which is migrated and connected before anything that injects it is made. */
 @Global()
 @Module({
   imports: [
@@ -54,6 +54,7 @@ function optionsWith(config: AppConfig): Options {
   };
 }
 
+/** Makes the data source. */
 async function open(options?: DataSourceOptions): Promise<DataSource> {
   const { config, entities } = options as Options;
   return ApplicationDataSource.open({ config, migrations, entities });

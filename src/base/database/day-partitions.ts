@@ -4,8 +4,9 @@ import { sqlStateOf } from './transient-error.js';
 
 /** Timeout for locks, with retries: a statement that waits for a lock blocks all later ones. */
 const lockTimeout = '200ms';
-const tries = 50;
-const pauseMs = 100;
+const maxTries = 50;
+/** Max pause between two tries; its length is random. */
+const maxPauseMs = 100;
 /** SQLSTATEs of an unavailable lock and of a deadlock. */
 const contended = new Set(['55P03', '40P01']);
 const undefinedTable = '42P01';
@@ -58,8 +59,8 @@ export class DayPartitions {
       } catch (error) {
         const state = sqlStateOf(error);
         if (state === undefinedTable) return 0;
-        if (state === undefined || !contended.has(state) || attempt === tries) throw error;
-        await delay(pauseMs * Math.random());
+        if (state === undefined || !contended.has(state) || attempt === maxTries) throw error;
+        await delay(maxPauseMs * Math.random());
       }
     }
   }

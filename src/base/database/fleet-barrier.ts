@@ -8,9 +8,10 @@ import { TableFollower } from './table-follower.js';
 /** Max wait for a replica that was just killed or disconnected. One that is only busy answers in this time. */
 const maxWaitMs = 2_000;
 
-const notify = "SELECT pg_notify('toolkeeper', $1)";
+const sendNotification = "SELECT pg_notify('toolkeeper', $1)";
 
-interface Flushes {
+/** A journal that can store its waiting records in the database now. */
+interface FlushableJournal {
   flush(): Promise<void>;
 }
 
@@ -24,8 +25,10 @@ export class FleetBarrier {
   private readonly logger = new Logger(FleetBarrier.name);
   /** Listeners for replies, by the id of the question. */
   private readonly questions = new Map<string, (replica: string) => void>();
+  /** Functions that store delayed writes. */
   private readonly writers: (() => Promise<void>)[] = [];
-  private readonly journals: Flushes[] = [];
+  /** Journals for which backups wait. */
+  private readonly journals: FlushableJournal[] = [];
 
   constructor(
     private readonly database: DatabaseHealth,
@@ -41,13 +44,13 @@ export class FleetBarrier {
     });
   }
 
-  /** Adds a function that stores delayed writes of a change, such as its event. */
+  /** Adds a function that stores delayed writes of a change, such as its event. `pass` calls it. */
   add(write: () => Promise<void>): void {
     this.writers.push(write);
   }
 
   /** Adds a journal for which a backup (`flush <id>`) waits. MUST be called at the start. */
-  addJournal(journal: Flushes): void {
+  addJournal(journal: FlushableJournal): void {
     this.journals.push(journal);
   }
 
@@ -58,19 +61,19 @@ export class FleetBarrier {
   async pass(): Promise<Sibling[]> {
     const { id: self, others } = this.replicas;
     const id = newId();
-    const all = Promise.withResolvers<void>();
+    const allConfirmed = Promise.withResolvers<void>();
     const missing = new Map(others.map((other) => [other.id, other]));
     const awaited = new Set([self, ...others.filter(({ isAlive }) => isAlive).map((other) => other.id)]);
     this.questions.set(id, (replica) => {
       missing.delete(replica);
       awaited.delete(replica);
-      if (awaited.size === 0) all.resolve();
+      if (awaited.size === 0) allConfirmed.resolve();
     });
     try {
       await endsWithin(maxWaitMs, Promise.all(this.writers.map((write) => write())));
       await endsWithin(
         maxWaitMs,
-        this.database.query(notify, [`sync ${id}`]).then(() => all.promise),
+        this.database.query(sendNotification, [`sync ${id}`]).then(() => allConfirmed.promise),
       );
     } catch (error) {
       this.logger.warn(`Replicas could not be asked whether they saw a change: ${String(error)}`);
@@ -80,17 +83,25 @@ export class FleetBarrier {
     return [...missing.values()];
   }
 
+  /** Replies to `sync <id>`. This replica's own question needs no notification. */
   private confirm(id: string): Promise<void> {
     const { id: self } = this.replicas;
-    const own = this.questions.get(id);
-    return this.reply(`synced ${id} ${self}`, () => this.follower.caughtUp(), own && (() => own(self)));
+    const ownQuestion = this.questions.get(id);
+    return this.reply(
+      `synced ${id} ${self}`,
+      () => this.follower.caughtUp(),
+      ownQuestion && (() => ownQuestion(self)),
+    );
   }
 
-  /** Replies when this replica has read the changes. A failed reply is ignored, because the question has a timeout. */
+  /**
+   * Replies when `work` is done, by a notification unless `send` is given. A failed reply is ignored, because the question has a
+   * timeout.
+   */
   private async reply(
     answer: string,
     work: () => Promise<unknown>,
-    send: () => unknown = () => this.database.query(notify, [answer]),
+    send: () => unknown = () => this.database.query(sendNotification, [answer]),
   ): Promise<void> {
     try {
       await work();

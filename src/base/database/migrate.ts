@@ -2,13 +2,14 @@ import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { StartError } from '../common/start-error.js';
 import { DatabaseLog } from './database-log.js';
 
-/** Last of the migrations that the first ones of the wings replaced. Both make the same tables. */
+/** Last of the old migrations that were replaced by one for each wing of src. Both sets make the same tables. */
 const lastReplaced = 'BegunCalls1764000380000';
 
 export type MigrationClass = new () => MigrationInterface;
 
 /** 'toolkeep' in ASCII, to avoid collisions with advisory locks of other programs. */
 const lockKey = 0x746f6f6c6b656570n;
+/** Timeout of the wait for another replica that migrates. */
 const lockTimeoutMs = 300_000;
 
 /**
@@ -36,6 +37,7 @@ export async function migrate(url: string, migrations: readonly MigrationClass[]
   }
 }
 
+/** Applies the migrations under the lock. */
 async function migrateLocked(dataSource: DataSource): Promise<string[]> {
   const lock = dataSource.createQueryRunner();
   try {
@@ -50,18 +52,19 @@ async function migrateLocked(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** @returns names of applied migrations, with the first ones of the wings in place of those that they replaced */
+/** The names of applied migrations, with the new ones in place of those that they replaced. */
 export function currentNames(applied: readonly string[], all: readonly string[]): readonly string[] {
   if (!applied.includes(lastReplaced)) return applied;
-  const isFirst = (name: string): boolean => numberOf(name) <= numberOf(lastReplaced);
-  return [...all.filter(isFirst), ...applied.filter((name) => !isFirst(name))];
+  const isUpToReplaced = (name: string): boolean => timestampOf(name) <= timestampOf(lastReplaced);
+  return [...all.filter(isUpToReplaced), ...applied.filter((name) => !isUpToReplaced(name))];
 }
 
-const numberOf = (name: string): number => Number(name.slice(-13));
+/** The timestamp with which a migration's name ends. */
+const timestampOf = (name: string): number => Number(name.slice(-13));
 
 /**
- * Records the first migrations of the wings if their tables are there. Rows of those that they replaced stay, so that a
- * roll-back finds them. Databases of later versions are accepted: a rolling update must not fail.
+ * Records new migrations whose tables the replaced ones have made. The rows of the replaced ones stay, so that a roll-back
+ * finds them. Databases of later versions are accepted: a rolling update must not fail.
  */
 async function recordReplacing(runner: QueryRunner, { migrations }: DataSource): Promise<void> {
   if (!(await runner.hasTable('migrations'))) return;
@@ -75,5 +78,5 @@ async function recordReplacing(runner: QueryRunner, { migrations }: DataSource):
         'set TOOLKEEPER_DATA_DIR to an empty folder, or DATABASE_URL to an empty database.',
     );
   for (const name of current.filter((each) => !applied.includes(each)))
-    await runner.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [numberOf(name), name]);
+    await runner.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [timestampOf(name), name]);
 }

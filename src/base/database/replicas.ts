@@ -17,8 +17,9 @@ import { TypedEvents } from '../common/typed-events.js';
 import { Contributors, type PartHealth } from '../observability/contributors.js';
 import { DatabaseHealth } from './database-health.js';
 
+/** Interval of heartbeats. */
 const beatMs = 5_000;
-/** Condition: the last heartbeat is recent. A silent replica that has not stopped is listed for an hour. */
+/** SQL condition: the last heartbeat of a replica is recent. A silent replica that has not stopped is listed for an hour. */
 const isAlive = `seen_at > now() - interval '15 seconds'`;
 
 /** SQL for the name of a row of `replicas`. */
@@ -50,14 +51,16 @@ export interface Replica {
   readonly parts: Readonly<Record<string, PartHealth>>;
 }
 
-/** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
+/**
+ * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other programs.
+ */
 const houseLock = BigInt('0x686f7573656b6570');
 
 /**
- * Writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at once. A new one
+ * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at once. A new one
  * replaces the row of one that was killed.
  */
-const beat = `
+const writeBeat = `
   WITH gone AS (
          DELETE FROM replicas
          WHERE seen_at < now() - interval '1 hour' OR (host = $2 AND address = $4 AND id <> $1)
@@ -75,13 +78,13 @@ const beat = `
     CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${isAlive})
       THEN pg_notify('toolkeeper', 'replicas') END`;
 
-const all = `
+const selectAll = `
   SELECT id, ${replicaName} AS name, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt",
     CASE WHEN NOT ${isAlive} THEN seen_at END AS "silentSince", parts
   FROM replicas
   ORDER BY started_at, id`;
 
-const leave = `
+const deleteOwn = `
   WITH gone AS (DELETE FROM replicas WHERE id = $1) SELECT pg_notify('toolkeeper', 'replicas')`;
 
 /** The replicas on this database. Each writes its own row of the table and reads those of the others. */
@@ -90,7 +93,9 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly logger = new Logger(Replicas.name);
   private readonly startedAt = new Date();
   private readonly loop: IntervalLoop;
+  /** The other replicas, as of the last heartbeat. */
   others: readonly Sibling[] = [];
+  /** Whether this session held the lock at the last heartbeat. */
   private keeps = false;
   /** Emits when this replica is elected for the work that one replica does for all. */
   readonly elected = new TypedEvents<void>((error) => this.logger.error(error));
@@ -148,7 +153,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Replicas that have not stopped, oldest first. @throws the database's error */
   all(): Promise<Replica[]> {
-    return this.db.query(all);
+    return this.db.query(selectAll);
   }
 
   /** Live replicas, oldest first. @throws the database's error */
@@ -159,7 +164,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** Reports the stop, so that the others do not wait for the next heartbeat. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    await this.database.query(leave, [this.id]).catch(() => undefined);
+    await this.database.query(deleteOwn, [this.id]).catch(() => undefined);
   }
 
   private async beat(): Promise<void> {
@@ -168,13 +173,14 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: Sibling[] | null; keeps: boolean }>(beat, row);
-    const kept = this.keepsHouse;
+    const [answer] = await this.database.query<{ others: Sibling[] | null; keeps: boolean }>(writeBeat, row);
+    const wasElected = this.keepsHouse;
     this.others = answer?.others ?? [];
     this.keeps = answer?.keeps ?? false;
-    if (this.keeps && !kept) this.elected.emit();
+    if (this.keeps && !wasElected) this.elected.emit();
   }
 
+  /** Base URL at which other replicas reach this one; null until the server listens. */
   private address(): string | null {
     const bound = this.server()?.address();
     if (typeof bound !== 'object' || !bound) return null;

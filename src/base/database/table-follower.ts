@@ -5,8 +5,9 @@ import { DatabaseHealth } from './database-health.js';
 /** Interval of reads while notifications do not arrive, and of retries after a failed read. */
 const pollMs = 1_000;
 /** Default interval of reads in addition to notifications, which may get lost. */
-const netMs = 10_000;
+const safetyReadMs = 10_000;
 
+/** A table to follow. */
 export interface Followed {
   readonly table: string;
   /** Name for the log, such as "the playbook catalogue". */
@@ -23,42 +24,46 @@ export interface Followed {
 @Injectable()
 export class TableFollower implements BeforeApplicationShutdown {
   private readonly logger = new Logger(TableFollower.name);
-  private readonly follows = new Map<Follow, string>();
+  /** The followed tables with their names. */
+  private readonly tables = new Map<FollowedTable, string>();
 
   constructor(private readonly database: DatabaseHealth) {
     database.changes.subscribe((changed) => {
-      for (const [follow, table] of this.follows) if (table === changed) follow.changed();
+      for (const [table, name] of this.tables) if (name === changed) table.changed();
     });
     database.connections.subscribe(() => {
-      for (const follow of this.follows.keys()) follow.changed();
+      for (const table of this.tables.keys()) table.changed();
     });
   }
 
   /** Reads at once, and after each change until the shutdown. @param read reads the changes; reads of one table never overlap */
-  follow({ table, what, everyMs = netMs }: Followed, read: () => Promise<void>): void {
+  follow({ table, what, everyMs = safetyReadMs }: Followed, read: () => Promise<void>): void {
     const failed = (error: unknown, again: boolean): void => {
       // Logged once, because the database may be unavailable for long.
       if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
-    this.follows.set(new Follow(this.database, read, everyMs, failed), table);
+    this.tables.set(new FollowedTable(this.database, read, everyMs, failed), table);
   }
 
   /** Resolves when all changes that the database has notified of so far were read. @throws the error of a read */
   async caughtUp(): Promise<void> {
-    await Promise.all([...this.follows.keys()].map((follow) => follow.caughtUp()));
+    await Promise.all([...this.tables.keys()].map((table) => table.caughtUp()));
   }
 
   /** Stops before the database closes, because later reads would fail. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.follows.keys()].map((follow) => follow.stop()));
+    await Promise.all([...this.tables.keys()].map((table) => table.stop()));
   }
 }
 
 /** Reads one table, one read at a time. */
-class Follow {
+class FollowedTable {
   private readonly loop: IntervalLoop;
+  /** Whether there are changes that no read has begun to read. */
   private isDue = true;
-  private reading: Promise<void> = Promise.resolve();
+  /** Ends with the last read. */
+  private lastRead: Promise<void> = Promise.resolve();
+  /** Start of the last read, by performance.now(). */
   private readAt = -Infinity;
 
   constructor(
@@ -71,13 +76,15 @@ class Follow {
     this.loop.start(0);
   }
 
+  /** Reads at once. */
   changed(): void {
     this.isDue = true;
     this.loop.hasten(0);
   }
 
+  /** Resolves when the changes so far were read. */
   caughtUp(): Promise<void> {
-    return this.isDue ? this.readNow() : this.reading;
+    return this.isDue ? this.readNow() : this.lastRead;
   }
 
   stop(): Promise<void> {
@@ -93,8 +100,8 @@ class Follow {
   private readNow(): Promise<void> {
     this.isDue = false;
     this.readAt = performance.now();
-    this.reading = this.reading.catch(() => undefined).then(() => this.read());
-    this.reading.catch(() => (this.isDue = true));
-    return this.reading;
+    this.lastRead = this.lastRead.catch(() => undefined).then(() => this.read());
+    this.lastRead.catch(() => (this.isDue = true));
+    return this.lastRead;
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseUnavailable, isDatabaseUnavailable } from '../common/errors.js';
 
+/** Error codes of failed connections. */
 const networkCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -24,6 +25,7 @@ export function isTransient(error: unknown): boolean {
     : networkCodes.has(code) || transientStates.has(code);
 }
 
+/** Pause between two tries at the start. */
 const startPauseMs = 500;
 /** Max tries at the start, about half a minute. */
 const startTries = 60;

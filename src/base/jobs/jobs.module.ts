@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Jobs } from './jobs.js';
 import { webhookMetrics, WebhookQueue } from './webhook-queue.js';
 
-/** Work that is done later, by any replica, and survives restarts. */
+/** Queues of jobs that any replica runs later, and that survive restarts. */
 @Global()
 @Module({
   // TypeORM closes its connections after the modules that import it.

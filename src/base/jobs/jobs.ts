@@ -23,11 +23,11 @@ interface StaffedQueue {
   workers: number;
 }
 
-/** Counts of waiting jobs, and the priority of the caller's next one. */
+/** Counts of waiting jobs, the priority of the caller's next one, and whether the job itself is stored already. */
 type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
-/** Payload of notifications that a replica has made the tables, or has more jobs than it can run. */
-const channel = 'jobs';
+/** Payload of the database's notification that a replica has made the tables, or has more jobs than it can run. */
+const jobsNotice = 'jobs';
 
 /** Interval of polling for jobs without a notification, such as retries. */
 const pollMs = 2_000;
@@ -37,6 +37,8 @@ const workerPollSeconds = 86_400;
 const beatSeconds = 3;
 /** Interval of the search for jobs whose replica was lost. */
 const superviseSeconds = 10;
+/** Share of a queue's workers that are its reserve. */
+const reserveShare = 0.25;
 /** Min pause between two notifications. */
 const notifyMs = 50;
 /** Max wait at shutdown for running jobs. */
@@ -44,7 +46,10 @@ const stopMs = 3_000;
 /** Max waiting jobs of a caller and of all callers; `bytes` of a caller's jobs as the database stores them. */
 const max = { own: 100, bytes: 16_777_216, all: 10_000 };
 
-/** Callers take turns: each further job of a caller has a lower priority; its first job has that of the other callers. */
+/**
+ * Selects `Waiting`. Callers take turns: the first job of a caller has the priority of the other callers' first jobs, and each
+ * further one a lower priority.
+ */
 const selectWaiting = `
   SELECT count(*)::int AS all, count(*) FILTER (WHERE group_id = $2)::int AS own,
     coalesce(sum(pg_column_size(data)) FILTER (WHERE group_id = $2), 0)::float8 AS bytes,
@@ -72,14 +77,14 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     @InjectDataSource() private readonly db: DataSource,
     private readonly database: DatabaseHealth,
     private readonly lifecycle: Lifecycle,
-    private readonly work: StartupWork,
+    private readonly startupWork: StartupWork,
   ) {
     this.loop = new IntervalLoop(
       async () => this.wakeAll(),
       pollMs,
       (error) => this.logger.warn(String(error)),
     );
-    lifecycle.draining.addEventListener('abort', () => {
+    lifecycle.drainSignal.addEventListener('abort', () => {
       for (const name of this.queues.keys()) void this.boss?.offWork(name, { wait: false });
     });
   }
@@ -97,8 +102,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
     const boss = await this.started();
     await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
-    const staffed = this.queues.get(queue);
-    if (!staffed || !this.wake(boss, staffed)) this.notifyOthers();
+    this.wakeHereOrElsewhere(boss, queue);
   }
 
   /**
@@ -116,8 +120,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       WHERE name = $1 AND id = $2 AND state IN ('created', 'active') AND retry_count = $3 AND data = $6::jsonb RETURNING 1`;
     const values = [queue, id, retryCount, JSON.stringify(data), at, JSON.stringify(before)];
     const { rows } = await this.query(sql, values);
-    const staffed = this.queues.get(queue);
-    if (!staffed || !this.wake(boss, staffed)) this.notifyOthers();
+    this.wakeHereOrElsewhere(boss, queue);
     return rows.length > 0;
   }
 
@@ -153,11 +156,6 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.wakeAll();
   }
 
-  /** Wakes one worker of each queue; each worker that finds a job wakes the next. */
-  private wakeAll(): void {
-    for (const staffed of this.queues.values()) if (this.boss) this.wake(this.boss, staffed);
-  }
-
   /** The job with this id, in any state. @throws the database's error */
   async find(queue: string, id: string): Promise<StoredJob | undefined> {
     const boss = await this.started();
@@ -178,7 +176,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Number of jobs of all replicas that have not ended. @throws the database's error */
-  async waitingIn(queue: string): Promise<number> {
+  async countUnfinished(queue: string): Promise<number> {
     if (!this.boss) return 0;
     const sql = `SELECT count(*)::int AS n FROM ${schema}.job WHERE name = $1 AND state < 'completed'`;
     const [row] = await this.db.query<{ n: number }[]>(sql, [queue]);
@@ -188,7 +186,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   onApplicationBootstrap(): void {
     const warn = (error: unknown): void => this.logger.warn(String(error));
     this.database.changes.subscribe((changed) => {
-      if (changed === channel) this.started().then(() => this.wakeAll(), warn);
+      if (changed === jobsNotice) this.started().then(() => this.wakeAll(), warn);
     });
     this.resume().catch(warn);
   }
@@ -206,6 +204,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     if (row?.exists) await this.started();
   }
 
+  /** pg-boss; the first call starts it. */
   private async started(): Promise<PgBoss> {
     return this.boss ?? (await this.starts.join('start', () => this.start()));
   }
@@ -254,11 +253,22 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
+  /** Wakes one worker of each queue; each worker that finds a job wakes the next. */
+  private wakeAll(): void {
+    for (const staffed of this.queues.values()) if (this.boss) this.wake(this.boss, staffed);
+  }
+
+  /** Wakes a worker of the queue. If none is free here, notifies the other replicas. */
+  private wakeHereOrElsewhere(boss: PgBoss, queue: string): void {
+    const staffed = this.queues.get(queue);
+    if (!staffed || !this.wake(boss, staffed)) this.notifyOthers();
+  }
+
   /** Wakes or starts a worker. @returns false if all workers are busy, or the server does not take jobs now */
   private wake(boss: PgBoss, staffed: StaffedQueue): boolean {
     const { state } = this.lifecycle;
     // Jobs need the tools, which are loaded at the start.
-    if (state === 'starting' || state === 'draining' || !this.work.isSettled()) return false;
+    if (state === 'starting' || state === 'draining' || !this.startupWork.isSettled()) return false;
     // The reserve last, because it does not take all jobs.
     const [id] = [...staffed.idle].sort(
       (a, b) => Number(staffed.reserve.has(a)) - Number(staffed.reserve.has(b)),
@@ -273,7 +283,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Starts a worker, which runs until the server stops. */
   private async startWorker(boss: PgBoss, staffed: StaffedQueue): Promise<void> {
     const { queue, idle, reserve } = staffed;
-    const isReserve = staffed.workers++ >= Math.ceil(queue.concurrency * 0.75);
+    const isReserve = staffed.workers++ >= Math.ceil(queue.concurrency * (1 - reserveShare));
     const options = {
       ...(isReserve && { groupConcurrency: 1 }),
       includeMetadata: true,
@@ -289,7 +299,9 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
         this.wake(boss, staffed);
         const cancellation = new Cancellation();
         // The job was cancelled, or another replica has it. A stopping server lets its calls end by themselves.
-        job.signal.addEventListener('abort', () => this.lifecycle.isDraining() || cancellation.cancel());
+        job.signal.addEventListener('abort', () => {
+          if (!this.lifecycle.isDraining()) cancellation.cancel();
+        });
         try {
           return await queue.run(job, cancellation);
         } finally {
@@ -302,11 +314,11 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     idle.add(id);
   }
 
-  /** Tells the other replicas that there are jobs; at most once per `notifyMs`. */
+  /** Notifies the other replicas that there are jobs, at most once per `notifyMs`. */
   private notifyOthers(): void {
     if (performance.now() - this.notifiedAt < notifyMs) return;
     this.notifiedAt = performance.now();
-    void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);
+    void this.db.query("SELECT pg_notify('toolkeeper', $1)", [jobsNotice]).catch(() => undefined);
   }
 }
 

@@ -7,15 +7,17 @@ export const jobsSchema = 'toolkeeper_jobs';
 /** A job as the queue stores it. */
 export type StoredJob = JobWithMetadata<Readonly<Record<string, unknown>>>;
 
+/** A queue of jobs, and how to run them. */
 export interface Queue {
   readonly name: string;
   readonly options: QueueOptions;
-  /** Jobs that this replica runs at a time. */
+  /** Max jobs that this replica runs at a time. */
   readonly concurrency: number;
   /**
-   * Runs a job; the cancellation tells that it was cancelled, or was given to another replica.
+   * Runs a job.
+   * @param cancellation cancelled if the job was cancelled, or given to another replica
    * @returns the job's output
-   * @throws if the job is to be tried again
+   * @throws Error if the job shall be tried again
    */
   run(job: StoredJob, cancellation: Cancellation): Promise<object>;
 }

@@ -46,6 +46,7 @@ const jobOf = ({ id, url, body, by }: Webhook) => ({
 });
 
 const queue = 'webhooks';
+/** Max messages that this replica sends at a time. */
 const concurrency = 16;
 const daySeconds = 86_400;
 
@@ -73,7 +74,7 @@ export class WebhookQueue {
     });
     contributors.addSampler(() => {
       // A scrape shows the value that the previous one has requested.
-      void jobs.waitingIn(queue).then(
+      void jobs.countUnfinished(queue).then(
         (count) => waiting.set(count),
         () => undefined,
       );
@@ -110,7 +111,7 @@ export class WebhookQueue {
     try {
       const timestamp = Math.floor(Date.now() / 1_000);
       const headers = signatureHeaders(secretBytes(secret), { id, timestamp, body });
-      await http.tell({ method: 'POST', path: pathname + search, headers, body });
+      await http.send({ method: 'POST', path: pathname + search, headers, body });
       this.results.inc({ result: 'delivered' });
       return { result: 'delivered' };
     } catch (error) {

@@ -13,7 +13,7 @@ const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
 
 /** The items that contain a term, with its score in each over all fields. */
 interface Postings {
-  /** Places of items in their list, ascending. */
+  /** Places of the items in the list of all items, ascending. */
   readonly places: Int32Array;
   /** BM25+ of the term in the item at the same position, fields boosted. */
   readonly scores: Float32Array;
@@ -37,21 +37,21 @@ export class LexicalIndex {
   static async of<T>(
     items: readonly T[],
     fields: readonly Field<T>[],
-    read: ReadTerms,
+    readTerms: ReadTerms,
   ): Promise<LexicalIndex> {
     const boosts = fields.map(({ boost }) => boost);
     const allBoosts = boosts.reduce((sum, boost) => sum + boost, 0);
-    const found = new Map<string, Occurrences>();
+    const occurrencesOf = new Map<string, Occurrences>();
     const lengths = fields.map(() => new Uint32Array(items.length));
     await yieldingForEach(items, (item, place) => {
       fields.forEach(({ text }, at) => {
-        const terms = termsIn(text(item), read);
+        const terms = termCounts(text(item), readTerms);
         const length = lengths[at];
         if (length) length[place] = [...terms.values()].reduce((sum, times) => sum + times, 0);
         for (const [term, times] of terms) {
-          const occurrences = found.get(term);
+          const occurrences = occurrencesOf.get(term);
           if (occurrences) occurrences.push(place, at, times);
-          else found.set(term, [place, at, times]);
+          else occurrencesOf.set(term, [place, at, times]);
         }
       });
     });
@@ -59,10 +59,11 @@ export class LexicalIndex {
       boosts.reduce((sum, boost, at) => sum + (lengths[at]?.[place] ? boost / allBoosts : 0), 0),
     );
     const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / items.length);
+    /** BM25's factor for the length of a field of an item. */
     const norm = (at: number, place: number): number =>
       1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
     const postings = new Map<string, Postings>();
-    await yieldingForEach(found, ([term, occurrences]) => {
+    await yieldingForEach(occurrencesOf, ([term, occurrences]) => {
       postings.set(term, scored(occurrences, boosts, items.length, norm));
     });
     return new LexicalIndex(postings, written);
@@ -74,23 +75,24 @@ export class LexicalIndex {
   }
 }
 
-/** BM25's inverse document frequency. */
+/** BM25's inverse document frequency. @param occurrences number of items with the term */
 export function inverseFrequency(occurrences: number, items: number): number {
   return Math.log(1 + (items - occurrences + 0.5) / (occurrences + 0.5));
 }
 
+/** The items with a term, with its BM25+ score in each. */
 function scored(
   occurrences: Occurrences,
   boosts: readonly number[],
   items: number,
   norm: (at: number, place: number) => number,
 ): Postings {
-  const inField = boosts.map(() => 0);
+  const itemsByField = boosts.map(() => 0);
   for (let at = 1; at < occurrences.length; at += 3) {
     const field = occurrences[at] ?? 0;
-    inField[field] = (inField[field] ?? 0) + 1;
+    itemsByField[field] = (itemsByField[field] ?? 0) + 1;
   }
-  const weights = boosts.map((boost, at) => boost * inverseFrequency(inField[at] ?? 0, items));
+  const weights = boosts.map((boost, at) => boost * inverseFrequency(itemsByField[at] ?? 0, items));
   const scores = new Map<number, number>();
   for (let at = 0; at < occurrences.length; at += 3) {
     const [place = 0, field = 0, times = 0] = [occurrences[at], occurrences[at + 1], occurrences[at + 2]];
@@ -100,10 +102,17 @@ function scored(
   return { places: Int32Array.from(scores.keys()), scores: Float32Array.from(scores.values()) };
 }
 
-function termsIn(text: string, read: ReadTerms): Map<string, number> {
+/** The terms of a text, with the number of times that each occurs. */
+function termCounts(text: string, readTerms: ReadTerms): Map<string, number> {
   const times = new Map<string, number>();
-  for (const term of read(text)) times.set(term, (times.get(term) ?? 0) + 1);
+  for (const term of readTerms(text)) times.set(term, (times.get(term) ?? 0) + 1);
   return times;
+}
+
+/** A phrase, with the places of the items that have it. */
+interface Phrase {
+  readonly terms: readonly string[];
+  readonly places: number[];
 }
 
 /** Finds items with a phrase whose words all occur in a query. Equal phrases are checked once. */
@@ -144,18 +153,13 @@ export class PhraseIndex {
   }
 
   /** Places of the items with a phrase whose terms are all in the query. */
-  shownIn(query: ReadonlySet<string>): Set<number> {
-    const shown = new Set<number>();
+  placesIn(query: ReadonlySet<string>): Set<number> {
+    const found = new Set<number>();
     for (const term of query) {
       for (const { terms, places } of this.phrases.get(term) ?? []) {
-        if (terms.every((each) => query.has(each))) for (const place of places) shown.add(place);
+        if (terms.every((each) => query.has(each))) for (const place of places) found.add(place);
       }
     }
-    return shown;
+    return found;
   }
-}
-
-interface Phrase {
-  readonly terms: readonly string[];
-  readonly places: number[];
 }

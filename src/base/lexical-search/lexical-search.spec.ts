@@ -54,9 +54,9 @@ describe('PhraseIndex', () => {
       (each) => each,
       (term) => (term === 'full' ? 2 : 3),
     );
-    expect([...index.shownIn(new Set(['my', 'full', 'disk']))].sort()).toEqual([0, 1, 2]);
-    expect([...index.shownIn(new Set(['disk']))]).toEqual([1]);
-    expect([...index.shownIn(new Set(['full']))]).toEqual([]);
+    expect([...index.placesIn(new Set(['my', 'full', 'disk']))].sort()).toEqual([0, 1, 2]);
+    expect([...index.placesIn(new Set(['disk']))]).toEqual([1]);
+    expect([...index.placesIn(new Set(['full']))]).toEqual([]);
   });
 });
 

@@ -20,10 +20,10 @@ interface LexicalEvidence {
 
 /** Strength at which a match has half of the max score, for an item with all fields. */
 const halfStrength = 9;
-/** Number of common rare words from which a long query counts as covered. */
+/** Weight of shared terms, in rare words, from which a long query counts as covered. */
 const enoughWords = 6;
-/** Min overlap: less ("pod", "service") tells nothing. */
-const tooLittle = 0.85;
+/** Weight of shared terms below which a match counts for less: common words such as "pod" prove nothing. */
+const enoughWeight = 0.85;
 /** Scores that separate right answers from noise, set with the tuning halves of test/eval. */
 const scale = { floor: 0, cut: 0.44 };
 
@@ -38,10 +38,10 @@ export function lexicalConfidence({
   if (matched <= 0) return 0;
   const coverage = matched / Math.max(Math.min(asked, enoughWords), matched);
   // Items with few fields repeat words less often, so less strength is needed.
-  const convincing = strength / (strength + halfStrength * Math.sqrt(written));
-  const telling = Math.min(1, matched / tooLittle);
-  const raw = Math.sqrt(coverage * convincing * telling);
-  return calibrated(showsPhrase && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);
+  const saturation = strength / (strength + halfStrength * Math.sqrt(written));
+  const significance = Math.min(1, matched / enoughWeight);
+  const raw = Math.sqrt(coverage * saturation * significance);
+  return calibrated(showsPhrase && significance === 1 ? Math.max(raw, scale.cut) : raw, scale);
 }
 
 /** The parts of an item that a search reads. */
@@ -52,21 +52,22 @@ export interface Searched<T> {
   readonly vocabulary: Vocabulary;
 }
 
-/** The confidence of items for a query. Items are named by their places in the list that was indexed. */
-interface Answers {
+/** The results of a query. Items are identified by their places in the list that was indexed. */
+interface Matches {
   /** @returns 0 to 1; 0.70 and above is worth showing */
   readonly confidenceAt: (place: number) => number;
   /** Terms of the query that the item contains, as they are compared (stemmed), in the query's order. */
   readonly matchedAt: (place: number) => string[];
 }
 
-/** Min number of items for weights: among fewer, words look rare or common by chance. */
+/** Number of items that weights assume at least: among fewer, words look rare or common by chance. */
 const leastItems = 50;
 
 /** BM25+ over stemmed words, calibrated by the share of the query that an item covers. It knows no synonyms. */
 export class LexicalSearch {
-  /** Weight of a term that occurs in one item alone: the unit in which weights and scores are counted. */
+  /** Weight of a term that occurs in a single item: the unit of weights. */
   private readonly rareWeight: number;
+  /** The same for scores, whose index assumes no minimum of items: the unit of strengths. */
   private readonly rareScore: number;
 
   private constructor(
@@ -79,19 +80,21 @@ export class LexicalSearch {
     this.rareScore = inverseFrequency(1, Math.max(1, size));
   }
 
+  /** Indexes the items. */
   static async of<T>(items: readonly T[], searched: Searched<T>): Promise<LexicalSearch> {
     const { fields, phrases, vocabulary } = searched;
-    const read = rememberingTerms(vocabulary);
-    const index = await LexicalIndex.of(items, fields, read);
-    const whole = await PhraseIndex.of(
+    const readTerms = rememberingTerms(vocabulary);
+    const index = await LexicalIndex.of(items, fields, readTerms);
+    const phraseIndex = await PhraseIndex.of(
       items,
-      (item) => phrases(item).map((phrase) => [...new Set(read(phrase))]),
+      (item) => phrases(item).map((phrase) => [...new Set(readTerms(phrase))]),
       (term) => index.find(term)?.places.length ?? 0,
     );
-    return new LexicalSearch(items.length, index, whole, vocabulary);
+    return new LexicalSearch(items.length, index, phraseIndex, vocabulary);
   }
 
-  ask(query: string): Answers {
+  /** Searches the items. */
+  ask(query: string): Matches {
     const terms = termsOf(query, this.vocabulary);
     const strength = new Float64Array(this.size);
     const matched = new Float64Array(this.size);
@@ -108,7 +111,7 @@ export class LexicalSearch {
         matched[place] = (matched[place] ?? 0) + weight;
       }
     }
-    const shown = this.phrases.shownIn(new Set(terms));
+    const withPhrase = this.phrases.placesIn(new Set(terms));
     return {
       confidenceAt: (place) => {
         const common = matched[place] ?? 0;
@@ -118,13 +121,14 @@ export class LexicalSearch {
           matched: common,
           asked,
           written: this.index.written[place] ?? 1,
-          showsPhrase: shown.has(place),
+          showsPhrase: withPhrase.has(place),
         });
       },
       matchedAt: (place) => terms.filter((term) => this.index.find(term)?.places.includes(place)),
     };
   }
 
+  /** Weight of a term, in rare words. */
   private weightOf(term: string): number {
     const occurrences = this.index.find(term)?.places.length ?? 0;
     return inverseFrequency(occurrences, Math.max(leastItems, this.size)) / this.rareWeight;

@@ -1,6 +1,6 @@
 import { stemmer } from 'stemmer';
 
-/** The vocabulary of one kind of texts. */
+/** Words with a special meaning in one kind of texts. */
 export interface Vocabulary {
   readonly stopWords: ReadonlySet<string>;
   /** The common word for each spelling or abbreviation. */
@@ -43,7 +43,7 @@ const insideCamelCase = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}
 const unspaced = /([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]+)/u;
 
 /**
- * `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. `磁盘已满` → `磁盘`, `盘已`, `已满`: each
+ * Splits a text into words. `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. `磁盘已满` → `磁盘`, `盘已`, `已满`: each
  * two characters are a word, as nothing shows where words end.
  */
 export function splitWords(text: string): string[] {
@@ -58,12 +58,13 @@ export function splitWords(text: string): string[] {
     });
 }
 
+/** Each two adjacent characters of a word. */
 function pairsOf(word: string): string[] {
   const letters = [...word];
   return letters.length < 2 ? letters : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
 }
 
-/** @returns the stem that is indexed and searched, `null` for a stop word or a single character */
+/** The stem of a word, which is indexed and searched; null for a stop word or a single character. */
 function toTerm(word: string, { stopWords, spellings, synonyms }: Vocabulary): string | null {
   const lower = word.toLowerCase();
   if (lower.length < 2 || stopWords.has(lower)) return null;
@@ -80,17 +81,18 @@ export function rememberingTerms(vocabulary: Vocabulary): ReadTerms {
   return (text) => {
     const terms: string[] = [];
     for (const word of text.split(notInWords)) {
-      let own = known.get(word);
-      if (!own) {
-        own = termsInOrder(word, vocabulary);
-        known.set(word, own);
+      let termsOfWord = known.get(word);
+      if (!termsOfWord) {
+        termsOfWord = termsInOrder(word, vocabulary);
+        known.set(word, termsOfWord);
       }
-      for (const term of own) terms.push(term);
+      for (const term of termsOfWord) terms.push(term);
     }
     return terms;
   };
 }
 
+/** The terms of a text in their order, with repetitions. */
 const termsInOrder = (text: string, vocabulary: Vocabulary): string[] =>
   splitWords(text)
     .map((word) => toTerm(word, vocabulary))

@@ -17,7 +17,7 @@ export class Contributors {
   private readonly checks = new Map<string, HealthCheck>();
   private readonly samplers: (() => void)[] = [];
 
-  /** `/readyz` shows the part under its name; a part that is `down` makes the server not ready. */
+  /** Adds a health check. `/readyz` shows the part under its name; a part that is `down` makes the server not ready. */
   addHealth(part: string, check: HealthCheck): void {
     this.checks.set(part, check);
   }
@@ -27,10 +27,12 @@ export class Contributors {
     this.samplers.push(sample);
   }
 
+  /** The health checks by their parts' names. */
   health(): Iterable<[string, HealthCheck]> {
     return this.checks;
   }
 
+  /** Calls all samplers. */
   sample(): void {
     for (const sample of this.samplers) sample();
   }

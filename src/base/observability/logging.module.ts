@@ -5,6 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RequestContext, RequestLog } from './request-log.js';
 import { ToolLog } from './tool-log.js';
 
+/** A separate module, because nestjs-pino's module needs the context of requests. */
 @Module({ providers: [RequestContext], exports: [RequestContext] })
 class RequestContextModule {}
 
@@ -32,7 +33,8 @@ const startContexts: ReadonlySet<unknown> = new Set([
 })
 export class LoggingModule {}
 
-const secretPaths = [
+/** Names of members whose values are redacted. */
+const secretNames = [
   'authorization',
   'cookie',
   'set-cookie',
@@ -65,7 +67,7 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
         const id = context.requestId();
         return id === undefined ? {} : { req: { id } };
       },
-      redact: { paths: secretPaths.flatMap(atTopAndBelow), censor: '[redacted]' },
+      redact: { paths: secretNames.flatMap(atTopAndBelow), censor: '[redacted]' },
       hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey), logMethod },
       wrapSerializers: false,
       serializers: { err: withoutStatement },
@@ -84,7 +86,7 @@ export function withoutStatement(error: unknown): unknown {
   return logged;
 }
 
-/** Redacts passwords in URLs and the bootstrap key anywhere in a line. */
+/** Redacts the operator's key, and passwords in URLs, anywhere in a line. */
 export function withoutSecrets(line: string, adminKey: string | undefined): string {
   const clean = adminKey ? line.replaceAll(adminKey, '[redacted]') : line;
   return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');

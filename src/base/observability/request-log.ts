@@ -4,6 +4,7 @@ import { PinoLogger } from 'nestjs-pino';
 
 type RequestLevel = 'debug' | 'info' | 'error';
 
+/** The parts of a request that are logged. */
 export interface CompletedRequest {
   readonly id: string;
   readonly method: string;

@@ -1,7 +1,7 @@
 import {
   HostRules,
   isForbidden,
-  isListed,
+  isInNoProxy,
   isOwnAddress,
   mayLeadTo,
   OutboundRules,
@@ -89,7 +89,7 @@ it.each<[string, string, number, boolean]>([
   ['10.0.0.0/8', 'site.example', 80, false],
   ['::1 fd00::/8', '[fd12::1]', 80, true],
 ])('NO_PROXY=%s has %s:%d: %s', (list, host, port, expected) => {
-  expect(isListed(list, host, port)).toBe(expected);
+  expect(isInNoProxy(list, host, port)).toBe(expected);
 });
 
 describe('parseHostRule', () => {

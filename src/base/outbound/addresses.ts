@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+/** The port of a rule. */
 interface OnPort {
   /** Absent: 80 and 443. */
   readonly port?: number;
@@ -108,7 +109,7 @@ export class OutboundRules {
     return webPorts.includes(port) ? undefined : `port ${port}`;
   }
 
-  /** `obstacle` for a URL whose host is an address or `localhost`. Other names are resolved when they are used. */
+  /** The obstacle of a URL whose host is an address or `localhost`. Other names are checked when they are resolved. */
   literalObstacle(url: URL): string | undefined {
     const host = nameOf(url.hostname);
     const address = /^(.+\.)?localhost$/.test(host) ? '127.0.0.1' : host;
@@ -138,6 +139,7 @@ const isPublic = (address: Address): boolean =>
   address.range() === 'unicast' &&
   (address.kind() === 'ipv4' || (address as ipaddr.IPv6).match(globalUnicast, 3));
 
+/** Network `::/96` of IPv4-compatible addresses (RFC 4291), which end in an IPv4 address. */
 const ipv4Compatible = ipaddr.IPv6.parse('::');
 
 /** The address that is really reached: IPv6 has several forms that contain an IPv4 address. */
@@ -145,11 +147,11 @@ function effectiveAddress(text: string): Address {
   const address = ipaddr.parse(text);
   if (address.kind() === 'ipv4') return address;
   const range = address.range();
-  const ofIpv4 = (at: number): Address => new ipaddr.IPv4(address.toByteArray().slice(at, at + 4));
-  if (range === '6to4') return ofIpv4(2);
+  const ipv4At = (at: number): Address => new ipaddr.IPv4(address.toByteArray().slice(at, at + 4));
+  if (range === '6to4') return ipv4At(2);
   const isTranslated = ['ipv4Mapped', 'rfc6145', 'rfc6052'].includes(range);
   return isTranslated || (range === 'unicast' && (address as ipaddr.IPv6).match(ipv4Compatible, 96))
-    ? ofIpv4(12)
+    ? ipv4At(12)
     : address;
 }
 
@@ -157,7 +159,7 @@ function effectiveAddress(text: string): Address {
 const privateName = /^[^.]+$|\.(local|localhost|intranet|internal|private|corp|home|lan|home\.arpa)$/;
 
 /** Whether a `NO_PROXY` list contains a host, a domain above it or its network, on all ports or on this one. */
-export function isListed(list: string, host: string, port: number): boolean {
+export function isInNoProxy(list: string, host: string, port: number): boolean {
   const name = nameOf(host);
   const matches = (entry: string): boolean => {
     const network = parseNetwork(entry);

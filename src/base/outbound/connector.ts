@@ -7,7 +7,7 @@ import { StartError } from '../common/start-error.js';
 import {
   forbidden,
   isForbidden,
-  isListed,
+  isInNoProxy,
   isLoopback,
   isOwnAddress,
   nameOf,
@@ -89,9 +89,9 @@ export class Destination {
   /** Connects. Through a proxy: by a tunnel for https, to the proxy itself for http. @throws DestinationRefused */
   async connect(): Promise<Socket> {
     const { proxy, url, timeout } = this;
-    if (!proxy) return opened(this.connector(), new URL(`http://${url.hostname}:${this.port}`));
+    if (!proxy) return openSocket(this.connector(), new URL(`http://${url.hostname}:${this.port}`));
     this.check();
-    if (url.protocol === 'http:') return opened(buildConnector({ timeout }), proxy);
+    if (url.protocol === 'http:') return openSocket(buildConnector({ timeout }), proxy);
     const client = new Client(proxy.origin, { connect: { timeout }, headersTimeout: timeout });
     try {
       const path = `${url.hostname}:${this.port}`;
@@ -105,6 +105,7 @@ export class Destination {
     }
   }
 
+  /** Connects like undici, after the check. */
   private connector(): buildConnector.connector {
     const connect = buildConnector({ timeout: this.timeout, lookup: this.lookup });
     return (target, done) => {
@@ -117,6 +118,7 @@ export class Destination {
     };
   }
 
+  /** Resolves the host to its checked addresses, for Node's sockets. */
   private readonly lookup: LookupFunction = (_host, { all }, callback) => {
     this.addresses().then(
       ([first, ...others]) => {
@@ -132,12 +134,13 @@ export class Destination {
   private async addresses(): Promise<LookupAddress[]> {
     const find = this.rules.lookup ?? ((host: string) => lookup(host, { all: true }));
     const found = await this.lookups.join(this.host, () => find(this.host));
-    const good = found.filter(({ address }) => this.refusal(address) === undefined);
-    const bad = found.find(({ address }) => isForbidden(address) || good.length === 0);
-    if (bad) throw new DestinationRefused(this.refusal(bad.address));
-    return good;
+    const allowed = found.filter(({ address }) => this.refusal(address) === undefined);
+    const refused = found.find(({ address }) => isForbidden(address) || allowed.length === 0);
+    if (refused) throw new DestinationRefused(this.refusal(refused.address));
+    return allowed;
   }
 
+  /** The reason not to connect to an address, or to the name if a proxy resolves it; undefined if there is none. */
   private refusal(address: string | undefined): string | undefined {
     const { host, port, rules } = this;
     if (address !== undefined && isOwnAddress(address, port, rules.ownPort?.()))
@@ -146,7 +149,8 @@ export class Destination {
   }
 }
 
-const opened = (
+/** Opens a connection. */
+const openSocket = (
   connect: buildConnector.connector,
   { protocol, hostname, host, port }: URL,
 ): Promise<Socket> =>
@@ -156,6 +160,7 @@ const opened = (
     );
   });
 
+/** A variable of the environment, in lower or upper case; empty if it is not set. */
 const variable = (name: string): string => process.env[name] || process.env[name.toUpperCase()] || '';
 
 /**
@@ -167,7 +172,7 @@ function proxyFor(url: URL): URL | undefined {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
   const text = variable(name);
   const host = nameOf(url.hostname);
-  if (text === '' || isLoopback(host) || isListed(variable('no_proxy'), host, portOfUrl(url)))
+  if (text === '' || isLoopback(host) || isInNoProxy(variable('no_proxy'), host, portOfUrl(url)))
     return undefined;
   const proxy = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (proxy && /^https?:$/.test(proxy.protocol)) return proxy;
@@ -176,6 +181,7 @@ function proxyFor(url: URL): URL | undefined {
   );
 }
 
+/** The header that authenticates at a proxy, if its URL has a user. */
 export function proxyAuthorization({ username, password }: URL): Record<string, string> {
   if (username === '') return {};
   const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

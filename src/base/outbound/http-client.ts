@@ -16,6 +16,7 @@ export interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isD
   readonly quotesErrors?: boolean;
 }
 
+/** Headers of an answer, by their lower-case names. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface HttpRequest {
@@ -23,11 +24,11 @@ export interface HttpRequest {
   /** The path with its query string. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** JSON. */
+  /** The body, as JSON text. */
   readonly body?: string | undefined;
   /** Ends the request, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Receives the headers of a successful answer, by their lower-case names. */
+  /** Receives the headers of a successful answer. */
   readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 
@@ -50,7 +51,7 @@ export class HttpClient {
       this.read(await this.respond(request, signal)),
     );
     try {
-      return parse(text, undefined, safely);
+      return parse(text, undefined, withoutPrototypes);
     } catch {
       throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
     }
@@ -71,7 +72,7 @@ export class HttpClient {
   }
 
   /** Sends a request whose answer is not read. @throws UpstreamFailure */
-  tell(request: HttpRequest): Promise<void> {
+  send(request: HttpRequest): Promise<void> {
     return this.within(request, undefined, async (signal) => drop(await this.respond(request, signal)));
   }
 
@@ -80,6 +81,7 @@ export class HttpClient {
     await this.dispatcher.destroy();
   }
 
+  /** Runs a request within its time limit. @throws UpstreamFailure, or the request's signal's reason */
   private async within<T>(
     { signal: ownSignal }: HttpRequest,
     limitMs: number | undefined,
@@ -96,6 +98,7 @@ export class HttpClient {
     }
   }
 
+  /** The response to a request, before its body is read. @throws UpstreamFailure for a status other than 2xx */
   private async respond(
     { onHeaders, ...request }: HttpRequest,
     signal: AbortSignal | null,
@@ -134,7 +137,8 @@ export class HttpClient {
   }
 }
 
-const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
+/** Removes members that could change an object's prototype. */
+const withoutPrototypes = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
 function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
   const message = `it answered ${statusCode}${why && `: ${why}`}`;
@@ -147,20 +151,22 @@ function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string
   return failed(statusCode >= 400 ? 'rejected' : 'redirected');
 }
 
-const whyBytes = 2_048;
-const whyChars = 300;
+/** Max bytes of a response that are read for the quotation in an error, and its max characters. */
+const [quotedBytes, quotedChars] = [2_048, 300];
 
 async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
-  const beginning = await readAtMost(body, whyBytes);
-  return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, whyChars);
+  const beginning = await readAtMost(body, quotedBytes);
+  return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, quotedChars);
 }
 
-/** Redacts the request's token, which a service may repeat. A shorter one is a placeholder and could be part of any word. */
+/** Min length of a token that is redacted. A shorter one is a placeholder and could be part of any word. */
+const minTokenLength = 8;
+
+/** Redacts the request's token, which a service may repeat. */
 function withoutToken(text: string, { authorization }: Readonly<Record<string, string>>): string {
   const token = authorization?.split(' ').at(-1) ?? '';
   return token.length < minTokenLength ? text : text.replaceAll(token, '[token]');
 }
-const minTokenLength = 8;
 
 /**
  * Parses `Retry-After` (RFC 9110): seconds, or a date.
@@ -190,6 +196,7 @@ function reasonOf(error: unknown): string {
 const asFailure = (error: unknown): UpstreamFailure =>
   error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
 
+/** Initial size of the buffer, which grows on demand. */
 const firstBytes = 16_384;
 
 /**

@@ -7,6 +7,7 @@ import { newId } from '../common/ids.js';
 import { UpstreamFailure } from './upstream-failure.js';
 import { systemClock } from '../common/clock.js';
 
+/** Limits of a question's tries. */
 export interface RetrySettings {
   /** Max tries after the first. */
   readonly retries: number;
@@ -52,58 +53,59 @@ export class UpstreamCalls {
    */
   async ask<T>(question: Question<T>, signal: AbortSignal): Promise<T> {
     const deadline = Deadline.ofSmallest([this.settings.deadlineMs]);
-    let last: UpstreamFailure | undefined;
+    let lastTried: UpstreamFailure | undefined;
     try {
-      return await this.retrying(deadline).execute(async ({ attempt }) => {
+      return await this.retryPolicy(deadline).execute(async ({ attempt }) => {
         signal.throwIfAborted();
         try {
           return await this.try(question, attempt + 1, deadline.remainingMs());
         } catch (error) {
-          if (isTried(error)) last = error;
+          if (isTried(error)) lastTried = error;
           throw error;
         }
       }, signal);
     } catch (error) {
       // The error that opened the circuit is more informative than the open circuit.
-      throw error instanceof UpstreamFailure ? (last ?? error) : error;
+      throw error instanceof UpstreamFailure ? (lastTried ?? error) : error;
     }
   }
 
-  /** The retry policy. There is no retry if the service asks for a longer pause than the time left. */
-  private retrying(deadline: Deadline) {
+  /** The policy of one question. There is no retry if the service asks for a longer pause than the time left. */
+  private retryPolicy(deadline: Deadline) {
     const { retries, pauseMs: firstMs, deadlineMs: maxMs } = this.settings;
     let failures = 0;
     let pauseMs = 0;
-    const again = handleWhen((error) => {
+    const mayRetry = handleWhen((error) => {
       if (!(error instanceof UpstreamFailure) || !error.mayTryAgain) return false;
       // Full jitter, so that callers that failed together do not retry together.
       pauseMs = Math.max(error.retryAfterMs, backOff(++failures, { firstMs, maxMs, jitter: 1 }));
       // A try with less time than the first pause would tell nothing about the service.
       return pauseMs + firstMs <= deadline.remainingMs();
     });
-    return retry(again, { maxAttempts: retries, backoff: new DelegateBackoff(() => pauseMs) });
+    return retry(mayRetry, { maxAttempts: retries, backoff: new DelegateBackoff(() => pauseMs) });
   }
 
+  /** Makes one try, if the circuit admits it, and records its result. @throws UpstreamFailure */
   private async try<T>(question: Question<T>, attempt: number, limitMs: number): Promise<T> {
     const executionId = newId();
     const admission = this.circuit.admit(executionId);
     if (admission.kind === 'refuse') {
       throw new UpstreamFailure('circuit_open', `not asked: ${admission.reason}`, admission.retryAfterMs);
     }
-    const begun = performance.now();
-    const ended = (failure?: UpstreamFailure): void => {
+    const startedAt = performance.now();
+    const recordEnd = (failure?: UpstreamFailure): void => {
       this.circuit.record({ executionId, fault: failure?.isFault ?? false });
-      this.report({ attempt, durationMs: performance.now() - begun, ...(failure && { failure }) });
+      this.report({ attempt, durationMs: performance.now() - startedAt, ...(failure && { failure }) });
     };
     try {
       const { read, ...request } = question;
       const answer = read(await this.send(request, limitMs));
-      ended();
+      recordEnd();
       return answer;
     } catch (error) {
       if (error instanceof UpstreamFailure) {
         error.tries = attempt;
-        ended(error);
+        recordEnd(error);
       }
       throw error;
     } finally {
@@ -112,6 +114,7 @@ export class UpstreamCalls {
   }
 }
 
+/** Whether the service was asked, so that the failure is its own. */
 const isTried = (error: unknown): error is UpstreamFailure =>
   error instanceof UpstreamFailure && error.kind !== 'circuit_open';
 
@@ -131,6 +134,7 @@ export function endpointUrl({ url: base }: ModelAddress, service: `/${string}`):
   return url;
 }
 
+/** The header with the endpoint's API key, if it has one. */
 export const keyHeader = ({ apiKey }: ModelAddress): Readonly<Record<string, string>> =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
 

@@ -32,7 +32,7 @@ interface SizedInput {
 
 /** Max product of input bytes and schema cost for a check on the event loop. */
 const maxOnLoop = 4_000_000;
-/** The same limit for finding and repairing all problems. */
+/** Max product of the two for finding and repairing all problems on the event loop. */
 const maxRepairOnLoop = 200_000;
 /** Max inputs of one caller that wait for the thread. */
 const maxPerCaller = 4;
@@ -40,9 +40,12 @@ const maxPerCaller = 4;
 const maxWaiting = 8;
 /** Max bytes of an input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;
+/** Max ratio of an input's JSON to the text that was sent: `1e20` is written with 21 digits. */
+const maxGrowth = 6;
 const maxSchemaBytes = 65_536;
 const maxSchemaDepth = 32;
 
+/** Limits of a tool's input: its size as JSON, and its levels of nesting. */
 export interface InputLimits {
   readonly maxBytes: number;
   readonly maxDepth: number;
@@ -56,8 +59,8 @@ export interface InputLimits {
 export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: InputLimits): number {
   const { maxBytes, maxDepth } = limits;
   let bytes = bytesAtMost ?? Infinity;
-  // Measures only an input that may exceed the limit. Its JSON may be longer than the text that was sent: 1e20 has 21 digits.
-  if (bytes * 6 > maxBytes) {
+  // Measures only an input that may exceed the limit.
+  if (bytes * maxGrowth > maxBytes) {
     bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
     if (bytes > maxBytes) {
       const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;
@@ -193,7 +196,7 @@ function notValidated(error: unknown): Refusal {
   return invalidInput(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 }
 
-/** The exceeded limit (time or memory) for which a thread was ended. */
+/** The limit of time or memory for which a thread was ended; undefined if it ended for another reason. */
 function exceededLimit(error: unknown): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;

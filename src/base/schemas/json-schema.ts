@@ -1,1 +1,2 @@
+/** A JSON Schema that is an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

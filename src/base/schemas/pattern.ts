@@ -21,14 +21,17 @@ const escapes: Readonly<Record<string, Chars>> = {
   ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
   ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
 };
+const backspace = 8;
 /** Short names of Unicode categories: RE2 does not know the long ones. */
 const shortNames: Readonly<Record<string, string>> = {
   ...{ Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Mark: 'M', Number: 'N' },
   ...{ Decimal_Number: 'Nd', Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
 };
 
+/** A part of a pattern in RE2's syntax. */
 interface Part {
   readonly text: string;
+  /** Number of atoms, counted as often as they are repeated. */
   readonly atoms: number;
   /** Product of the repeats in the part. */
   readonly repeats: number;
@@ -50,7 +53,7 @@ class PatternReader {
     return text;
   }
 
-  /** The next token, if it is one of these. @param token sticky */
+  /** Reads the next token if it matches. @param token a sticky expression (`y`) */
   private take(token: RegExp): RegExpExecArray | undefined {
     token.lastIndex = this.at;
     const found = token.exec(this.source) ?? undefined;
@@ -73,16 +76,20 @@ class PatternReader {
     return { text, atoms, repeats };
   }
 
+  /** Reads one atom: a character, a class or a group, or an assertion without width. */
   private atom(): Part {
     const zeroWidth = this.take(/[|^]|\$|\\[bBAz]|\(\?[a-z]+\)/uy);
     if (zeroWidth) return { text: zeroWidth[0], atoms: 0, repeats: 1 };
     if (this.take(/\(\?<?[=!]/uy)) throw new Error('it has look-around');
     const group = this.take(/\((\?:|\?P?<[^>]*>|\?[a-z]*(?:-[a-z]+)?:)?/uy);
+    // A group with flags keeps them; any other group only groups.
     if (group) return this.group(/^\?[^:P<]/.test(group[1] ?? '') ? group[0] : '(?:');
     if (this.take(/[*+?]/uy)) throw new Error('it repeats nothing');
     if (this.take(/\./uy)) return leaf('[^\\n\\r\\x{2028}\\x{2029}]');
     const opened = this.take(/\[\^?/uy);
-    const text = opened ? classOf(opened[0], this.classMembers()) : `[${inside(this.chars(false))}]`;
+    const text = opened
+      ? classOf(opened[0], this.classMembers())
+      : `[${inside(this.chars({ isInClass: false }))}]`;
     return leaf(text);
   }
 
@@ -92,6 +99,7 @@ class PatternReader {
     return { ...inner, text: `${opening}${inner.text})` };
   }
 
+  /** Applies the quantifier that follows a part, if there is one. */
   private repeated(part: Part): Part {
     const found = this.take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/uy);
     if (!found) return part;
@@ -100,13 +108,14 @@ class PatternReader {
     return repeat(part, Number(least), comma && !most ? Infinity : Number(most));
   }
 
+  /** Reads the members of a class up to its `]`. */
   private classMembers(): string {
     let text = '';
     while (!this.take(/\]/uy)) {
       if (this.at >= this.source.length) throw new Error('it lacks a ]');
-      const from = this.chars(true);
+      const from = this.chars({ isInClass: true });
       const start = this.at;
-      const to = this.take(/-(?!\])/uy) && this.chars(true);
+      const to = this.take(/-(?!\])/uy) && this.chars({ isInClass: true });
       const isRange = typeof from === 'number' && typeof to === 'number';
       if (isRange && to < from) throw new Error('it has a range whose end precedes its start');
       // Next to a class of characters, a hyphen is literal.
@@ -117,7 +126,7 @@ class PatternReader {
   }
 
   /** The next character or escape. */
-  private chars(isInClass: boolean): Chars {
+  private chars({ isInClass }: { readonly isInClass: boolean }): Chars {
     const found = this.take(
       /\\(?:u\{(?<long>[\da-fA-F]{1,6})\}|u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|c(?<control>[a-zA-Z])|(?<property>[pP])(?:\{(?<name>[\w=]+)\}|(?<short>[A-Z]))|(?<sign>[^]))|[^\\]/uy,
     );
@@ -128,7 +137,7 @@ class PatternReader {
     if (control) return control.charCodeAt(0) % 32;
     if (property) return propertyOf(property, name ?? short ?? '');
     if (sign === undefined) return found[0].codePointAt(0) ?? 0;
-    if (sign === 'b' && isInClass) return 8;
+    if (sign === 'b' && isInClass) return backspace;
     if (/[1-9k]/.test(sign) || (sign === '0' && this.take(/\d/uy)))
       throw new Error('it has a back reference');
     const escaped = escapes[sign];
@@ -144,9 +153,11 @@ class PatternReader {
   }
 }
 
+/** A part of one character. */
 const leaf = (text: string): Part => ({ text, atoms: 1, repeats: 1 });
 
 const literal = (code: number): string => `\\x{${code.toString(16)}}`;
+/** Characters as a class contains them. */
 const inside = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : chars);
 
 /** A class of characters. `[]` matches nothing, `[^]` matches all characters. */
@@ -165,6 +176,7 @@ function repeat(part: Part, min: number, max: number): Part {
     return { text, atoms, repeats: Math.max(repeats, 1) };
   }
   const each = Math.floor(maxRepeats / part.repeats);
+  /** The part `count` times, or with `from` `0,` up to so many times. */
   const times = (count: number, from: string): string =>
     `${part.text}{${from}${each}}`.repeat(count / each) +
     (count % each === 0 ? '' : `${part.text}{${from}${count % each}}`);
@@ -172,6 +184,7 @@ function repeat(part: Part, min: number, max: number): Part {
   return { text: `(?:${times(min, '')}${rest})`, atoms, repeats: maxRepeats };
 }
 
+/** A Unicode property as RE2 names it. @param sign `p` or `P` */
 function propertyOf(sign: string, given: string): string {
   const name = given.replace(/^(Script|sc|General_Category|gc)=/, '');
   return `\\${sign}{${shortNames[name] ?? name}}`;

@@ -6,10 +6,11 @@ import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, maxProblems } from '../common/field-problems.js';
 import type { JsonSchema } from './json-schema.js';
 import { linearPattern } from './pattern.js';
-import { repaired, valueAt, type Verdict } from './schema-repair.js';
+import { repairInput, valueAt, type Verdict } from './schema-repair.js';
 
+/** The validator of a schema. */
 export interface CompiledSchema {
-  /** Size of its patterns' automata. */
+  /** Size of the automata of the schema's patterns. */
   readonly instructions: number;
   /** The first problem of an input, or with `allErrors` the first twenty; empty if it is valid. */
   readonly problemsOf: (input: unknown) => readonly FieldProblem[];
@@ -35,7 +36,7 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     instructions += pattern.programSize();
     return pattern;
   };
-  const { Dialect, own: all } = inDialect(schema);
+  const { Dialect, own } = inDialect(schema);
   const ajv = new Dialect({
     strict: false,
     allErrors,
@@ -55,30 +56,31 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     },
   });
   // An asynchronous validator would return a promise, which counts as valid.
-  const { $async: _async, ...own } = all;
+  const { $async: _async, ...synchronous } = own;
   // Tracking evaluated members takes time.
-  ajv.opts.unevaluated = JSON.stringify(own).includes('"unevaluated');
+  ajv.opts.unevaluated = JSON.stringify(synchronous).includes('"unevaluated');
   if (ajv.opts.unevaluated) repairEvaluated(ajv);
-  const validate = ajv.compile(own);
+  const validate = ajv.compile(synchronous);
   const errorsOf = (input: unknown): ErrorObject[] => (validate(input) ? [] : (validate.errors ?? []));
   return {
     instructions,
     problemsOf: (input) => (validate(input) ? [] : inWords(validate.errors ?? [], input)),
     repair: (given) => {
-      const { input, errors } = repaired(given, errorsOf);
+      const { input, errors } = repairInput(given, errorsOf);
       if (errors.length > 0) return inWords(errors, input);
       return input === given ? [] : { repaired: input };
     },
   };
 }
 
+/** Ajv's errors as problems of fields. */
 const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[] =>
   errors
     .slice(0, maxProblems)
     .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
 
 /**
- * Mends a bug of Ajv 8.20, which declares the evaluated properties and items of a branch within the branch. If the branch is
+ * Mends a bug of Ajv 8.20 in the instance's own copies of two keywords. Ajv declares the evaluated properties and items of a branch within the branch. If the branch is
  * not taken, they are undefined, but are read and written. The set of a `$ref` belongs to the other schema and is copied.
  */
 function repairEvaluated(ajv: SchemaCompiler): void {
@@ -103,6 +105,7 @@ type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaComp
 /** A schema with the compiler of its dialect. */
 interface InDialect {
   readonly Dialect: Dialect;
+  /** The schema without its `$schema`. */
   readonly own: JsonSchema;
   readonly nearest: keyof typeof dialects;
   /** Present if the dialect is unknown, so that the nearest one is used. */
@@ -110,7 +113,7 @@ interface InDialect {
 }
 
 /** Matches known dialects. Draft-06 is read as draft-07, of which it is a subset. */
-const known =
+const knownDialects =
   /^"(|https:\/\/json-schema\.org\/draft\/20(20-12|19-09)\/schema#?|http:\/\/json-schema\.org\/draft-0[67]\/schema#?)"$/;
 
 /** The `$schema` of each known dialect. */
@@ -129,7 +132,7 @@ export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
     Dialect: draft ? Ajv : nearest === '2019-09' ? Ajv2019 : Ajv2020,
     own,
     nearest,
-    ...(!known.test(named) && {
+    ...(!knownDialects.test(named) && {
       warning: `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`,
     }),
   };

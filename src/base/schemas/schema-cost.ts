@@ -14,16 +14,18 @@ const limits = new Set([
   ...['minProperties', 'maxProperties'],
 ]);
 /** Cost factor of keywords whose members may each create an error object. */
-const errorsOf: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
+const costFactors: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
+/** Max schemas in an `anyOf`, `oneOf` or `allOf`. */
 const maxAlternatives = 16;
 /** Max nodes of a schema. Compiling so many takes about 50 ms. */
 const maxNodes = 1_000;
+/** Max instructions of the automata of a schema's patterns. */
 const maxInstructions = 1_000;
 /** Cost of a step of a pattern's automaton, relative to a keyword. */
 const nodesPerInstruction = 8;
 
 /**
- * Max number of checks per byte of an input. In a simple schema without references, each node checks each value at most once.
+ * The cost of a schema: max number of checks per byte of an input. In a simple schema without references, each node checks each value at most once.
  * @param instructions number of instructions of its patterns' automata
  * @returns Infinity if a keyword of the schema is not on the lists above, or if it is too large or recursive
  */
@@ -31,19 +33,19 @@ export function costPerByte(root: JsonSchema, instructions: number): number {
   let nodes = 0;
   /** @param repeated whether an input may have many such values (items, additionalProperties) */
   const isSimple = (schema: unknown, repeated: boolean): boolean => {
-    // Also ends for a recursive schema.
+    // Ends the walk of a recursive schema, too.
     if (++nodes > maxNodes) return false;
     if (!isObject(schema)) return typeof schema === 'boolean';
     return Object.entries(schema).every(([keyword, value]) => isSimpleKeyword(keyword, value, repeated));
   };
   const isSimpleKeyword = (keyword: string, value: unknown, repeated: boolean): boolean => {
     if (annotations.has(keyword) || keyword.startsWith('x-')) return true;
-    nodes += (Array.isArray(value) ? value.length : 1) * (repeated ? (errorsOf[keyword] ?? 1) : 1);
+    nodes += (Array.isArray(value) ? value.length : 1) * (repeated ? (costFactors[keyword] ?? 1) : 1);
     if (limits.has(keyword))
       return (Array.isArray(value) && keyword !== 'const' ? value : [value]).every(isScalar);
     const areSimple = (schemas: readonly unknown[]): boolean =>
       schemas.every((each) => isSimple(each, repeated));
-    if (Object.hasOwn(errorsOf, keyword))
+    if (Object.hasOwn(costFactors, keyword))
       return Array.isArray(value) && value.length <= maxAlternatives && areSimple(value);
     if (keyword === 'properties') return isObject(value) && areSimple(Object.values(value));
     if (keyword === '$ref') return knownReference.test(String(value)) && areSimple([partAt(root, value)]);

@@ -4,7 +4,7 @@ import { messageOf } from '../common/message-of.js';
 import type { JsonSchema } from './json-schema.js';
 import { linearPattern } from './pattern.js';
 
-/** Members of a schema that cannot be used, with the reason, by their JSON pointer, or by `$ref …` for a reference. */
+/** Reasons why members of a schema cannot be used, by JSON pointer, or by `$ref <reference>` for all uses of a reference. */
 export type Faults = ReadonlyMap<string, string>;
 
 /** A schema that can be used, and what was changed in it. */
@@ -13,6 +13,7 @@ export interface ReadSchema {
   readonly warnings: readonly string[];
 }
 
+/** Max passes over a schema. Each leaves out the faults that the previous one found. */
 const maxPasses = 64;
 const maxWarnings = 10;
 /** Keywords whose value is an object of schemas. */
@@ -31,16 +32,17 @@ const singles = new Set(
   ).split(' '),
 );
 /** Types, each followed by its names in other languages. */
-const names =
+const typeNames =
   'string str text file date datetime uuid, integer int long, number num float double decimal, boolean bool, ' +
   'array list tuple set, object dict map, null none';
 const typeByName = new Map(
-  names.split(', ').flatMap((group) => group.split(' ').map((name, _, [type]) => [name, type])),
+  typeNames.split(', ').flatMap((group) => group.split(' ').map((name, _, [type]) => [name, type])),
 );
 
 /**
  * Makes an almost valid schema usable. Members that cannot be used are left out, because the tool checks its input itself.
  * @param faultsOf finds the remaining faults
+ * @param isTuple whether a list in `items` means `prefixItems`
  * @throws Error if a fault cannot be left out
  */
 export function readSchema(
@@ -51,10 +53,12 @@ export function readSchema(
   const warnings = new Set<string>();
   let schema = given;
   let faults: Faults = new Map();
-  for (let pass = 0; pass === 0 || (faults.size > 0 && pass < maxPasses); pass++) {
+  let pass = 0;
+  do {
     schema = new SchemaReader(faults, warnings, isTuple).schema(schema, '') as JsonSchema;
     faults = faultsOf(schema);
-  }
+    pass++;
+  } while (faults.size > 0 && pass < maxPasses);
   const [fault] = faults;
   if (fault) throw new Error(`${fault[0]} ${fault[1]}`);
   const all = [...warnings];
@@ -62,7 +66,12 @@ export function readSchema(
   return { schema, warnings: all };
 }
 
+type Members = Record<string, unknown>;
+/** Replaces a member, or removes it if the value is undefined, with a warning that it is read `as` that. */
+type Replace = (name: string, value: unknown, as?: string) => void;
+
 class SchemaReader {
+  /** Number of members that were left out so far. */
   private leftOut = 0;
 
   constructor(
@@ -84,13 +93,13 @@ class SchemaReader {
     const read = Object.fromEntries(
       Object.entries(node).flatMap(([name, value]) => this.member(name, value, at)),
     );
-    // Without a pattern that was left out, its names would count as additional.
+    // Names that match only a pattern that was left out would now count as additional.
     if (sizeOf(read['patternProperties']) < sizeOf(node['patternProperties']))
       for (const name of ['additionalProperties', 'unevaluatedProperties']) delete read[name];
     return read;
   }
 
-  /** Leaves out a member with a warning. @throws Error if nothing would be left */
+  /** Leaves out a member with a warning. @returns no entries @throws Error if nothing would be left */
   private leaveOut(at: string, why: string): [] {
     if (['', '/$ref', '/type'].includes(at)) throw new Error(`${at} ${why}`);
     this.leftOut++;
@@ -103,14 +112,15 @@ class SchemaReader {
     const at = `${parent}/${escapePointer(name)}`;
     const before = this.leftOut;
     const read = this.partsOf(name, value, at);
-    // Leaving out a part of these would make the schema stricter.
     if (this.leftOut === before || !['not', 'if', 'oneOf'].includes(name)) return read;
+    // A `not`, `if` or `oneOf` without one of its parts would refuse more inputs.
     return name === 'oneOf' ? read.map(([, branches]) => ['anyOf', branches]) : [];
   }
 
+  /** Reads the schemas in a member. @returns the member's entry, or none if it is left out */
   private partsOf(name: string, value: unknown, at: string): [string, unknown][] {
-    const own = typeof value === 'string' ? this.faults.get(`${name} ${value}`) : undefined;
-    const why = this.faults.get(at) ?? (name === 'pattern' ? patternFault(value) : own);
+    const refFault = typeof value === 'string' ? this.faults.get(`${name} ${value}`) : undefined;
+    const why = this.faults.get(at) ?? (name === 'pattern' ? patternFault(value) : refFault);
     if (why !== undefined) return this.leaveOut(at, why);
     if (maps.has(name) && isObject(value)) return [[name, this.map(name, value, at)]];
     if (Array.isArray(value) && (lists.has(name) || name === 'items'))
@@ -132,22 +142,22 @@ class SchemaReader {
 
   /** Rewrites members of older drafts, of OpenAPI and of other languages to those of draft 2020-12. */
   private normalised(node: Members, at: string): Members {
-    const read = (name: string, value: unknown, as = JSON.stringify(value) ?? 'absent'): void => {
+    const replace: Replace = (name, value, as = JSON.stringify(value) ?? 'absent') => {
       this.warnings.add(`${at}/${name} of its inputSchema is read as ${as}`);
       if (value === undefined) delete node[name];
       else node[name] = value;
     };
     for (const [name, value] of Object.entries(node))
       if (Array.isArray(value) && value.length === 0 && (removedIfEmpty.has(name) || maps.has(name)))
-        read(name, maps.has(name) ? {} : undefined);
+        replace(name, maps.has(name) ? {} : undefined);
     const { items, additionalItems, id } = node;
     if (this.isTuple && Array.isArray(items)) {
-      read('items', additionalItems, 'prefixItems');
+      replace('items', additionalItems, 'prefixItems');
       node['prefixItems'] = items;
       delete node['additionalItems'];
     }
     if (typeof id === 'string' && id.startsWith('#')) node['$anchor'] ??= id.slice(1);
-    if (typeof id === 'string') read('id', undefined);
+    if (typeof id === 'string') replace('id', undefined);
     const type = normalType(node['type']);
     if (type === undefined && at === '' && node['type'] !== undefined && node['type'] !== 'any')
       this.leaveOut('/type', `${JSON.stringify(node['type'])} is no type`);
@@ -155,17 +165,15 @@ class SchemaReader {
     if (unknown !== undefined) {
       this.warnings.add(`${at}/type of its inputSchema: ${unknown} is no JSON type, so all values pass`);
       delete node['type'];
-    } else if (JSON.stringify(type) !== JSON.stringify(node['type'])) read('type', type);
-    normaliseLimits(node, read);
+    } else if (JSON.stringify(type) !== JSON.stringify(node['type'])) replace('type', type);
+    normaliseLimits(node, replace);
     normaliseNullable(node);
-    normaliseRequired(node, read);
+    normaliseRequired(node, replace);
     return node;
   }
 }
 
-type Members = Record<string, unknown>;
-type Read = (name: string, value: unknown, as?: string) => void;
-
+/** The reason why a pattern cannot be used; undefined if it can. */
 function patternFault(pattern: unknown): string | undefined {
   try {
     linearPattern(String(pattern));
@@ -194,12 +202,12 @@ function normalType(given: unknown): unknown {
 }
 
 /** In draft-04 and OpenAPI 3.0 `exclusiveMinimum: true` changes the meaning of `minimum`; later it is a limit itself. */
-function normaliseLimits(node: Members, read: Read): void {
+function normaliseLimits(node: Members, replace: Replace): void {
   for (const limit of ['Minimum', 'Maximum']) {
     const [name, exclusive] = [limit.toLowerCase(), `exclusive${limit}`];
     if (typeof node[exclusive] !== 'boolean') continue;
     const isExclusive = node[exclusive] && typeof node[name] === 'number';
-    read(exclusive, isExclusive ? node[name] : undefined);
+    replace(exclusive, isExclusive ? node[name] : undefined);
     if (isExclusive) delete node[name];
   }
 }
@@ -218,7 +226,7 @@ function normaliseNullable(node: Members): void {
 }
 
 /** Adds properties with `required: true` to the object's list of required names. */
-function normaliseRequired(node: Members, read: Read): void {
+function normaliseRequired(node: Members, replace: Replace): void {
   const { properties, required } = node;
   if (typeof required === 'boolean') delete node['required'];
   const listed = typeof required === 'boolean' ? [] : [required ?? []].flat();
@@ -227,5 +235,5 @@ function normaliseRequired(node: Members, read: Read): void {
   );
   const all = [...new Set([...listed.filter((name) => typeof name === 'string'), ...marked])];
   if (required === null || typeof required === 'string' || all.length !== listed.length)
-    read('required', all.length > 0 ? all : undefined);
+    replace('required', all.length > 0 ? all : undefined);
 }

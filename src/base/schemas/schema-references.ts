@@ -5,7 +5,7 @@ import type { JsonSchema } from './json-schema.js';
 /** A reference to a definition of the same schema, or to the schema itself. */
 export const knownReference = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 
-/** Returns the part of a schema that a local `$ref` names; undefined for other references, and for one to nowhere. */
+/** The part of a schema that a local `$ref` names; undefined for other references, and for one that leads nowhere. */
 export function partAt(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   const steps = reference.split('/').slice(1);
@@ -14,20 +14,24 @@ export function partAt(root: unknown, reference: unknown): unknown {
     .reduce(memberOf, root);
 }
 
-/** An own member of an object or a list. */
+/** An own member of an object or a list; undefined if there is none. */
 export const memberOf = (part: unknown, name: string): unknown =>
   (isObject(part) || Array.isArray(part)) && Object.hasOwn(part, name)
     ? (part as JsonSchema)[name]
     : undefined;
 
+/** Max references in a row, so that circular ones end. */
 const maxSteps = 10;
 
-/** Follows the references of a schema within its root. @returns undefined for what is no schema, or refers to none */
+/**
+ * The schema that is left after following its `$ref`s within the root.
+ * @returns undefined if it is no object, or a reference cannot be followed
+ */
 export function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
-  let own = schema;
-  for (let step = 0; step < maxSteps && isObject(own) && typeof own['$ref'] === 'string'; step++) {
-    if (!knownReference.test(own['$ref'])) return undefined;
-    own = partAt(root, own['$ref']);
+  let target = schema;
+  for (let step = 0; step < maxSteps && isObject(target) && typeof target['$ref'] === 'string'; step++) {
+    if (!knownReference.test(target['$ref'])) return undefined;
+    target = partAt(root, target['$ref']);
   }
-  return isObject(own) && own['$ref'] === undefined ? own : undefined;
+  return isObject(target) && target['$ref'] === undefined ? target : undefined;
 }

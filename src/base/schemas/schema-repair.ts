@@ -23,7 +23,7 @@ type ErrorsOf = (input: unknown) => readonly ErrorObject[];
  * such a value causes an attempt, which the next pass checks.
  * @returns a repaired copy and the remaining errors; a valid input itself
  */
-export function repaired(
+export function repairInput(
   given: unknown,
   errorsOf: ErrorsOf,
 ): { input: unknown; errors: readonly ErrorObject[] } {
@@ -37,8 +37,10 @@ export function repaired(
   if (!mayHelp) return { input: given, errors };
   const repair = new Repair(given);
   for (let pass = 0; pass < maxPasses && errors.length > 0; pass++) {
-    const changed = errors.filter((error) => repair.restoresRequired(error) || repair.attempts(error));
-    if (changed.length === 0) break;
+    let hasChanged = false;
+    for (const error of errors)
+      if (repair.restoreIfRequired(error) || repair.tryRepair(error)) hasChanged = true;
+    if (!hasChanged) break;
     errors = errorsOf(repair.input);
   }
   if (errors.length === 0) repair.restoreAllowed(errorsOf);
@@ -50,11 +52,12 @@ export const valueAt = (root: unknown, pointer: string): unknown =>
   stepsOf(pointer).slice(1).reduce(memberOf, root);
 
 class Repair {
+  /** Holds the input as its only member, so that the input itself can be replaced like a member. */
   private readonly holder: Members;
-  /** Pointers of removed nulls, and whether they were restored because their members are required. */
-  private readonly nulls = new Map<string, boolean>();
+  /** State of each null that was removed, by its pointer. */
+  private readonly nulls = new Map<string, 'removed' | 'restored'>();
   /** Pointers of texts that were parsed as JSON. */
-  private readonly read: string[] = [];
+  private readonly parsed: string[] = [];
 
   constructor(given: unknown) {
     this.holder = { '': structuredClone(given) };
@@ -64,30 +67,40 @@ class Repair {
     return this.holder[''];
   }
 
-  /** Restores a removed null of a required member, because "wrong type" is a better error than "missing". */
-  restoresRequired({ instancePath, params }: ErrorObject): boolean {
+  /**
+   * Restores a removed null whose member is required, because "wrong type" is a better error than "missing".
+   * @returns whether the input changed
+   */
+  restoreIfRequired({ instancePath, params }: ErrorObject): boolean {
     const { missingProperty = '' } = (params ?? {}) as { missingProperty?: string };
     const pointer = `${instancePath}/${escapePointer(missingProperty)}`;
-    if (this.nulls.get(pointer) !== false) return false;
-    this.nulls.set(pointer, true);
+    if (this.nulls.get(pointer) !== 'removed') return false;
+    this.nulls.set(pointer, 'restored');
     this.set(pointer, null);
     return true;
   }
 
-  attempts({ instancePath, keyword, params }: ErrorObject): boolean {
+  /**
+   * Removes a null of an optional member, or replaces a text by the JSON in it, if the error is at that value.
+   * @returns whether the input changed
+   */
+  tryRepair({ instancePath, keyword, params }: ErrorObject): boolean {
     const { parent, name } = this.placeOf(instancePath);
     const value = memberOf(parent, name);
     const isMember = parent !== this.holder && !Array.isArray(parent);
     if (value === null && isMember && !this.nulls.has(instancePath)) return this.remove(instancePath);
-    if (typeof value !== 'string' || keyword !== 'type' || this.wasRead(instancePath)) return false;
+    if (typeof value !== 'string' || keyword !== 'type' || this.isInParsed(instancePath)) return false;
     const json = jsonIn(value, [(params as { type: string | string[] }).type].flat());
     if (!json) return false;
-    this.read.push(instancePath);
+    this.parsed.push(instancePath);
     this.set(instancePath, json);
     return true;
   }
 
-  /** Restores nulls that the matching branch allows. */
+  /**
+   * Restores removed nulls with which the input is valid too: in an `anyOf`, an error of one branch may have removed a null
+   * that another branch allows.
+   */
   restoreAllowed(errorsOf: ErrorsOf): void {
     for (const [pointer] of [...this.nulls].slice(0, maxPasses)) {
       this.set(pointer, null);
@@ -95,10 +108,11 @@ class Repair {
     }
   }
 
+  /** Removes a null. @returns whether the input changed */
   private remove(pointer: string): boolean {
     const { parent, name } = this.placeOf(pointer);
     if (parent) delete parent[name];
-    this.nulls.set(pointer, false);
+    this.nulls.set(pointer, 'removed');
     return parent !== undefined;
   }
 
@@ -109,8 +123,8 @@ class Repair {
   }
 
   /** Whether the value is part of a text that was parsed already: a text is parsed once. */
-  private wasRead(pointer: string): boolean {
-    return this.read.some((each) => pointer === each || (each !== '' && pointer.startsWith(`${each}/`)));
+  private isInParsed(pointer: string): boolean {
+    return this.parsed.some((each) => pointer === each || (each !== '' && pointer.startsWith(`${each}/`)));
   }
 
   private placeOf(pointer: string): { parent: Members | undefined; name: string } {

@@ -18,6 +18,7 @@ export interface SchemaPass {
   readonly allErrors: boolean;
 }
 
+/** The result of a test: the usable schema, and the cost of its inputs. */
 export interface SchemaTrial extends ReadSchema {
   /** Cost of an input per byte; Infinity if it has to be checked in the thread. */
   readonly cost: number;
@@ -34,6 +35,7 @@ export class ThreadBusy extends Error {
 export const limitMs = 2_000;
 /** Heap limit of the thread; its compiler alone takes 20 MB. */
 export const heapMb = 128;
+/** Timeout of the thread's start. */
 const startMs = 30_000;
 
 /**
@@ -42,9 +44,11 @@ const startMs = 30_000;
  */
 export class SchemaThread {
   private readonly worker: WorkerCalls<SchemaTest | SchemaPass, SchemaAnswer>;
+  /** The thread's start; undefined while it does not run. */
   private started: Promise<unknown> | undefined;
+  /** Ends with the last request. */
   private last: Promise<unknown> = Promise.resolve();
-  private stopped = false;
+  private isStopped = false;
 
   constructor(
     private readonly name: string,
@@ -58,7 +62,7 @@ export class SchemaThread {
     });
   }
 
-  /** @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
+  /** Sends a request to the thread. @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
   ask(question: SchemaTest, caller?: string): Promise<SchemaTrial>;
   ask(question: SchemaPass, caller?: string): Promise<Verdict>;
   async ask(question: SchemaTest | SchemaPass, caller = ''): Promise<SchemaAnswer> {
@@ -70,7 +74,7 @@ export class SchemaThread {
       );
     const answer = this.last.then(async () => {
       // A tool that is loaded during the shutdown must not start the thread again.
-      if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
+      if (this.isStopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
       await (this.started ??= this.start());
       return this.worker.call(question, limitMs);
     });
@@ -79,7 +83,7 @@ export class SchemaThread {
   }
 
   stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     return this.worker.stop();
   }
 

@@ -1,3 +1,4 @@
+/** The worker of `SchemaThread`: tests schemas, and validates inputs. */
 import { Ajv, type ErrorObject } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '../common/message-of.js';
@@ -15,25 +16,27 @@ import { type Faults, readSchema } from './schema-reader.js';
 import type { Verdict } from './schema-repair.js';
 import type { SchemaAnswer, SchemaPass, SchemaTest, SchemaTrial } from './schema-thread.js';
 
+/** Options of Ajv under which a valid schema of any dialect compiles. */
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
-/** Each dialect's own schema, compiled. */
+/** Compilers that check schemas with the meta-schema of their dialect. */
 const metaSchemas = new Map<unknown, SchemaCompiler>();
-/** Cache of compiled schemas, by their text. */
-const compiledSchemas = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
+/** Cache of compiled schemas, by `allErrors` and their text. */
+const compiledSchemas = new LRUCache<string, CompiledSchema>({ max: 16 });
 
 answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
   'input' in question ? verdictOn(question) : trialOf(question),
 );
 
+/** Tests a schema, and makes an almost valid input schema usable. */
 function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
   const given = JSON.parse(text) as JsonSchema;
   if (isOutput) return { cost: testedCost(checkedOutput(given)), schema: given, warnings: [] };
   const { nearest, warning } = inDialect(given);
-  let last: CompiledSchema | undefined;
-  const keep = (compiled: CompiledSchema): unknown => (last = compiled);
-  const read = readSchema(given, (each) => faultsOf(each, keep), nearest === '2020-12');
+  let lastCompiled: CompiledSchema | undefined;
+  const onCompiled = (compiled: CompiledSchema): unknown => (lastCompiled = compiled);
+  const read = readSchema(given, (each) => faultsOf(each, onCompiled), nearest === '2020-12');
   const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
-  return { cost: testedCost(schema, last), schema, warnings: [warning ?? [], read.warnings].flat() };
+  return { cost: testedCost(schema, lastCompiled), schema, warnings: [warning ?? [], read.warnings].flat() };
 }
 
 function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
@@ -43,6 +46,7 @@ function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
   return metaSchema;
 }
 
+/** An output schema that clients can compile. @throws Error with the reason if they cannot */
 function checkedOutput(schema: JsonSchema): JsonSchema {
   void metaSchemaOf(schema).validateSchema(inDialect(schema).own, true);
   // MCP's TypeScript SDK compiles output schemas like this, and lists no tools at all if one fails.
@@ -50,8 +54,12 @@ function checkedOutput(schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Members that the meta-schema refuses, or else a member that does not compile. @throws Error if it cannot be identified */
-function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknown): Faults {
+/**
+ * Members that the meta-schema refuses, or else a member that does not compile.
+ * @param onCompiled receives the compiled schema if it has no faults
+ * @throws Error if the member cannot be identified
+ */
+function faultsOf(schema: JsonSchema, onCompiled: (compiled: CompiledSchema) => unknown): Faults {
   const metaSchema = metaSchemaOf(schema);
   if (metaSchema.validateSchema(inDialect(schema).own) !== true) {
     const errors = metaSchema.errors ?? [];
@@ -62,7 +70,7 @@ function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknow
     );
   }
   try {
-    keep(compileSchema(schema));
+    onCompiled(compileSchema(schema));
     return new Map();
   } catch (error) {
     const [, reference] = /^can't resolve reference (.+) from id/.exec(messageOf(error)) ?? [];
@@ -71,7 +79,7 @@ function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknow
   }
 }
 
-/** Tests a schema. @returns the cost of an input per byte */
+/** The cost of an input per byte, after a test with small inputs. @throws Error if one of them cannot be validated */
 function testedCost(schema: JsonSchema, compiled = compileSchema(schema)): number {
   try {
     for (const input of [{}, null, [], 0, '', [[]], [{}]]) compiled.problemsOf(input);
@@ -82,17 +90,19 @@ function testedCost(schema: JsonSchema, compiled = compileSchema(schema)): numbe
   return costPerByte(inDialect(schema).own, compiled.instructions);
 }
 
+/** Validates an input, and repairs it if it is invalid. */
 function verdictOn({ schema, input, allErrors }: SchemaPass): Verdict {
   const value: unknown = JSON.parse(input);
-  const first = compiled(schema, false);
-  if (!allErrors) return first.repair(value);
-  const problems = first.problemsOf(value);
-  return problems.length === 0 ? problems : compiled(schema, true).repair(value);
+  const forFirstError = compiled(schema, { allErrors: false });
+  if (!allErrors) return forFirstError.repair(value);
+  const problems = forFirstError.problemsOf(value);
+  return problems.length === 0 ? problems : compiled(schema, { allErrors }).repair(value);
 }
 
-function compiled(text: string, allErrors: boolean): ReturnType<typeof compileSchema> {
-  const key = `${allErrors} ${text}`;
-  const schema = compiledSchemas.get(key) ?? compileSchema(JSON.parse(text) as JsonSchema, { allErrors });
+/** A compiled schema, from the cache if possible. */
+function compiled(text: string, options: { readonly allErrors: boolean }): CompiledSchema {
+  const key = `${options.allErrors} ${text}`;
+  const schema = compiledSchemas.get(key) ?? compileSchema(JSON.parse(text) as JsonSchema, options);
   compiledSchemas.set(key, schema);
   return schema;
 }

@@ -1,4 +1,4 @@
-/** How surely a wording reports an error. */
+/** Certainty with which a wording reports an error. */
 export type Severity = 'high' | 'medium' | 'low';
 
 /** Most severe first. */
@@ -161,8 +161,11 @@ const tailLength = 16_384;
 /** Max characters that are searched of a text. */
 export const scannedLength = headLength + tailLength;
 
+/** Max characters of a snippet. */
 const snippetLength = 200;
+/** Max characters of a snippet before the match. */
 const snippetLead = 40;
+/** Characters on each side of a snippet in which secrets are searched, too. */
 const margin = 400;
 
 /**
@@ -195,9 +198,9 @@ function findInTexts(texts: readonly string[]): { index: number; finding: Semant
 }
 
 /**
- * The index of a finding in the text as it is shown; -1 if it does not occur.
- * @param name of the pattern
- * @param which of several matches: `last` for messages, because the searched ones are the last
+ * The index at which a pattern matches a text that is shown; -1 if it does not match.
+ * @param name the pattern's name
+ * @param which the match to find. `last` for messages, because the last ones were searched
  */
 export function placeOf(name: string | null, text: string, which: 'first' | 'last'): number {
   const regex = errorPatterns.find((pattern) => pattern.name === name)?.regex;
@@ -211,6 +214,7 @@ export function placeOf(name: string | null, text: string, which: 'first' | 'las
   return places.at(which === 'first' ? 0 : -1) ?? -1;
 }
 
+/** The parts of a text that are searched: all of it, or its beginning and end. */
 function partsOf(text: string): readonly string[] {
   if (text.length <= scannedLength) return [text];
   return [text.slice(0, headLength), text.slice(-tailLength)];

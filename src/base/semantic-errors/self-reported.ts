@@ -1,10 +1,11 @@
 import type { SemanticFinding } from './find-semantic-error.js';
 
-/** An answer that only reports an error is short; a longer text is content. */
+/** Max length of an answer that only reports an error; a longer text is content. */
 const maxStatementLength = 4_096;
 /** Objects with more keys than this are treated as data, not as an error report. */
 const maxMembers = 6;
 
+/** Expression for the name of an error class, such as `java.io.IOException`. */
 const errorName = String.raw`(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception)`;
 /** Beginnings of texts that only report a failure. */
 const openings: readonly RegExp[] = [
@@ -35,12 +36,14 @@ const openings: readonly RegExp[] = [
 ];
 
 /** Signs that a failure was overcome, or that the text is about errors. */
-const butThen =
+const notAFailure =
   /\b(?:succe(?:ss|ed)\w*|recovered|retr(?:y|ied|ying)(?! later)|reconnected|refreshed|resolved|fixed|instead|falling back|fell back|skipped|ignored|means?|usually|how to|for example)\b/i;
+/** Time stamps at the beginning of lines: several are the sign of a log. */
 const timeStamp = /^\W?(?:[A-Z]{4,5}\s+)?\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d)/gm;
 /** Signs of source code, which a report of a failure does not have. */
 const code = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
 
+/** Values of `status`. */
 const goodWords = new Set(['ok', 'success', 'succeeded', 'healthy', 'done', 'resolved', 'completed']);
 const badWords = new Set(['error', 'failed', 'failure', 'fail']);
 
@@ -52,7 +55,7 @@ export function isSelfReported(text: string, { severity }: Pick<SemanticFinding,
   if (severity !== 'high' || text.length > maxStatementLength) return false;
   // A result is recorded as JSON, in which a text may be JSON again.
   const value = parsed(parsed(text));
-  return typeof value === 'object' && value !== null ? tellsOfFailure(value) : isReport(String(value));
+  return typeof value === 'object' && value !== null ? isFailureObject(value) : isReport(String(value));
 }
 
 function parsed(text: unknown): unknown {
@@ -64,41 +67,45 @@ function parsed(text: unknown): unknown {
   }
 }
 
+/** Whether a text begins like a report of a failure, and is not about errors. */
 function isReport(text: string): boolean {
   const bare = text.trim().replace(/^[^\p{L}\p{N}[]{1,4}/u, '');
-  if (butThen.test(bare) || code.test(bare)) return false;
+  if (notAFailure.test(bare) || code.test(bare)) return false;
   if ((bare.match(timeStamp) ?? []).length > 1) return false;
   return openings.some((opening) => opening.test(bare));
 }
 
-function tellsOfFailure(value: object): boolean {
+/** Whether an object is itself the report of a failure. */
+function isFailureObject(value: object): boolean {
   if (Array.isArray(value)) return false;
   const members = value as Readonly<Record<string, unknown>>;
-  if (saysGood(members)) return false;
-  const texts = saidIn(members);
-  if (saysBad(members)) return texts.every((text) => !butThen.test(text));
+  if (claimsSuccess(members)) return false;
+  const texts = messageMembers.flatMap((name) => textsOf(members[name]));
+  if (claimsFailure(members)) return texts.every((text) => !notAFailure.test(text));
   return Object.keys(members).length <= maxMembers && texts.some(isReport) && !hasContent(members);
 }
 
-const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
+/** Whether an answer's own members call it a success. */
+const claimsSuccess = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
   success === true || ok === true || (typeof status === 'string' && goodWords.has(status.toLowerCase()));
 
 /** Whether an answer's own members call it a failure. */
-function saysBad(members: Readonly<Record<string, unknown>>): boolean {
+function claimsFailure(members: Readonly<Record<string, unknown>>): boolean {
   const { success, succeeded, ok, isError, status, error, errors } = members;
   if ([success, succeeded, ok].includes(false) || isError === true || error === true) return true;
   if (typeof status === 'string' && badWords.has(status.toLowerCase())) return true;
-  const hasError = isSaid(error) || (Array.isArray(errors) && errors.length > 0);
+  const hasError = isErrorValue(error) || (Array.isArray(errors) && errors.length > 0);
   return hasError && !hasContent(members);
 }
 
-const isSaid = (error: unknown): boolean =>
+/** Whether a member `error` describes an error: text that is not blank, or an object. */
+const isErrorValue = (error: unknown): boolean =>
   typeof error === 'string'
     ? error.trim() !== ''
     : typeof error === 'object' && error !== null && !Array.isArray(error);
 
-/** Members with the text of an answer. */
-const spokenIn = [
+/** Members that hold the message of an answer. */
+const messageMembers = [
   'error',
   'errors',
   'errorMessage',
@@ -112,10 +119,7 @@ const spokenIn = [
   'content',
 ];
 
-function saidIn(members: Readonly<Record<string, unknown>>): string[] {
-  return spokenIn.flatMap((name) => textsOf(members[name]));
-}
-
+/** The texts in a member: its own, or those of its first three items or of its `message` and `text`. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.slice(0, 3).flatMap(textsOf);
@@ -124,11 +128,11 @@ function textsOf(value: unknown): string[] {
   return [message, text].filter((each) => typeof each === 'string');
 }
 
-/** Whether an answer has content besides the report of a failure. */
+/** Whether an answer has content besides its message: an object or list that is not empty. */
 function hasContent(members: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(members).some(
     ([name, value]) =>
-      !spokenIn.includes(name) &&
+      !messageMembers.includes(name) &&
       typeof value === 'object' &&
       value !== null &&
       Object.keys(value).length > 0,

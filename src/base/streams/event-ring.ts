@@ -3,7 +3,8 @@ import { TypedEvents } from '../common/typed-events.js';
 /** An entry with its id in the ring, which is opaque and not sortable. */
 export type Placed<Entry> = Entry & { readonly id: string };
 
-interface Kept<Entry> {
+/** A stored entry. Its number is its place, which entries and ids count from 1. */
+interface Stored<Entry> {
   readonly entry: Placed<Entry>;
   readonly number: number;
   readonly bytes: number;
@@ -21,13 +22,16 @@ export interface RingSlice<Entry> {
 
 /** The latest entries of a log or of events, limited by number and bytes. */
 export class EventRing<Entry extends object> {
-  private kept: Kept<Entry>[] = [];
+  private kept: Stored<Entry>[] = [];
+  /** Bytes of the stored entries as JSON. */
   private bytes = 0;
+  /** Number of the latest entry; 0 before the first. */
   private written = 0;
   /** The place before the oldest stored entry. */
   private start = 0;
   /** Emits after each entry, and once when the ring is closed. */
   readonly news = new TypedEvents<'entry' | 'closed'>(() => undefined);
+  /** Whether the ring gets no more entries. */
   closed = false;
 
   constructor(
@@ -72,7 +76,7 @@ export class EventRing<Entry extends object> {
     return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
-  /** The place after the entry with this id, or with one of several ids; the start of the ring if none is known. */
+  /** The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is known. */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }
@@ -90,12 +94,12 @@ export class EventRing<Entry extends object> {
   /** The latest entries, oldest first; with `since` the next ones after that id. */
   slice(limit: number, since?: string): RingSlice<Entry> {
     const latest = this.kept.at(-limit)?.number;
-    const asked = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
-    const at = this.indexAfter(asked);
+    const requested = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
+    const at = this.indexAfter(requested);
     const entries = this.kept.slice(at, at + limit).map(({ entry }) => entry);
-    const place = Math.max(asked, this.start);
+    const place = Math.max(requested, this.start);
     const last = entries.at(-1)?.id ?? (this.written > 0 ? this.idBefore(place) : undefined);
-    return { entries, last, missed: Math.max(0, this.start - asked) };
+    return { entries, last, missed: Math.max(0, this.start - requested) };
   }
 
   /** Closes the ring and notifies its followers. */
@@ -104,6 +108,7 @@ export class EventRing<Entry extends object> {
     this.news.emit('closed');
   }
 
+  /** The number of the entry with an id, or with one of several ids; undefined if it is not known. */
   private numberOf(id: string): number | undefined {
     const [, number] = new RegExp(`(?:^|,)${this.epoch}-(\\d{1,15})(?:,|$)`).exec(id) ?? [];
     if (number !== undefined && Number(number) <= this.written) return Number(number);

@@ -4,10 +4,13 @@ import { Problem } from '../common/errors.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { type Following, SseStream } from './sse.js';
 
+/** Pause after which a caller over the limit may try again. */
+const retryAfterMs = 10_000;
 /** Max heartbeats that a client may leave unread before it is disconnected. */
 const maxUnread = 4;
 /** Name of the streams of console pages. They have a limit per caller, but do not count for the limit of all callers. */
 export const pages = 'streams of pages';
+/** Max streams of console pages per caller. */
 const maxPages = 100;
 
 /** Limits the number of open streams, and ends them when the server stops. */
@@ -22,7 +25,7 @@ export class OpenStreams implements BeforeApplicationShutdown {
   ) {
     this.slots = new CallerSlots(limits.maxStreams, limits.maxStreamsOfAll);
     // Streams do not end by themselves, so the shutdown would wait for them until its timeout.
-    lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
+    lifecycle.drainSignal.addEventListener('abort', () => this.endAll(), { once: true });
   }
 
   /**
@@ -31,7 +34,7 @@ export class OpenStreams implements BeforeApplicationShutdown {
    * @throws Problem `rate_limited` over the limit
    */
   take(what: string, caller: string): () => void {
-    return (what === pages ? this.pages : this.slots).claim(`${what} ${caller}`, what, 10_000);
+    return (what === pages ? this.pages : this.slots).claim(`${what} ${caller}`, what, retryAfterMs);
   }
 
   /** Opens a stream. @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */

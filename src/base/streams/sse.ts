@@ -75,9 +75,9 @@ export interface Following<Entry extends object> {
   readonly closedEvent?: ServerSentEvent;
 }
 
-/** Options of a client's stream. */
+/** Options of a stream. */
 export interface Reading {
-  /** Initial text. Default: a comment. */
+  /** Text at the start of the stream. Default: a heartbeat. */
   readonly greeting?: string | undefined;
   /** Max heartbeats that a client may leave unread before it is disconnected. Absent: no limit. */
   readonly maxUnread?: number;
@@ -99,10 +99,13 @@ interface Followed<Entry extends object> extends Omit<Following<Entry>, 'place'>
  */
 export class SseStream<Entry extends object> extends Readable {
   private followed: readonly Followed<Entry>[];
+  /** Index of the ring from which the next entry is taken first. */
   private turn = 0;
+  /** Whether the stream's reader takes more text now. */
   private wanted = false;
+  /** Heartbeats since the reader last took text. */
   private unread = 0;
-  /** The last event. */
+  /** The text of the last event; undefined until `finish`. */
   private last: string | undefined;
   private readonly maxUnread: number;
   private readonly timer: NodeJS.Timeout;
@@ -142,12 +145,13 @@ export class SseStream<Entry extends object> extends Readable {
 
   private follow(following: Following<Entry>): Followed<Entry> {
     const followed: Followed<Entry> = { ...following, end: Infinity, stopListening: () => undefined };
-    followed.stopListening = following.ring.news.subscribe((what) =>
-      what === 'closed' ? this.ringClosed(followed) : this.fill(),
+    followed.stopListening = following.ring.news.subscribe((news) =>
+      news === 'closed' ? this.ringClosed(followed) : this.fill(),
     );
     return followed;
   }
 
+  /** Ends the stream, or continues it without this ring. */
   private ringClosed(followed: Followed<Entry>): void {
     const { closedEvent } = followed;
     if (!closedEvent) return this.finish({ event: 'end', data: { reason: 'removed' } });
@@ -156,6 +160,7 @@ export class SseStream<Entry extends object> extends Readable {
     this.wanted = this.push(sseEvent(closedEvent));
   }
 
+  /** Sends texts while the reader takes them; after the last entry, the last event. */
   private fill(): void {
     while (this.wanted) {
       const text = this.nextText();
@@ -190,11 +195,13 @@ export class SseStream<Entry extends object> extends Readable {
     this.push(null);
   }
 
+  /** Sends a heartbeat, or disconnects a client that leaves too many unread. */
   private beat(): void {
     if (this.wanted) this.wanted = this.push(sseHeartbeat);
     else if (++this.unread >= this.maxUnread) this.destroy();
   }
 
+  /** Stops following the rings. */
   private release(): void {
     this.wanted = false;
     for (const { stopListening } of this.followed) stopListening();

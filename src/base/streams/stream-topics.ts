@@ -11,8 +11,12 @@ export interface StreamTopic<Entry extends object = object> {
   readonly ofProject?: boolean;
   /** Whether it serves a console page, whose streams have their own limit. */
   readonly ofPage?: boolean;
+  /** Name of the event with which an entry is sent. */
   eventName(entry: Placed<Entry>): string;
-  /** The part of an entry for these projects; undefined projects: all. Absent if entries belong to no project. */
+  /**
+   * The part of an entry that belongs to these projects (undefined: all); undefined if none of it does. Absent if entries belong
+   * to no project.
+   */
   within?(entry: Placed<Entry>, projects: readonly string[] | undefined): object | undefined;
   /**
    * The ring of a topic.

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { TypedEvents } from '../common/typed-events.js';
 
+/** Types of events about tools. */
 export const toolEventTypes = [
   'tool.crashed',
   'tool.degraded',
@@ -27,7 +28,7 @@ export interface ToolEvent {
 
 /** An event that is not in the history yet. */
 export interface PublishedEvent extends ToolEvent {
-  /** A UUID: of the events with the same one, from any replica, the first is kept. */
+  /** A UUID. Of several events with the same key, from any replica, only the first is stored. */
   readonly key?: string;
 }
 
@@ -39,7 +40,7 @@ export class ToolEvents extends TypedEvents<PublishedEvent> {
     super((error) => logger.error(error, 'a listener of events failed'));
   }
 
-  /** @param at time of the event, in milliseconds since the epoch */
+  /** Publishes an event. @param at time of the event, in milliseconds since the epoch */
   publish(event: Omit<PublishedEvent, 'timestamp'>, at = Date.now()): void {
     this.emit({ ...event, timestamp: new Date(at).toISOString() });
   }

@@ -71,7 +71,7 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
       throw new StartError(`gRPC cannot listen on ${address}: ${message}. Set GRPC_PORT to another one.`);
     });
     new Logger(GrpcServer.name).log(`gRPC listens on port ${this.port}`);
-    this.lifecycle.draining.addEventListener('abort', () => void this.showReadiness());
+    this.lifecycle.drainSignal.addEventListener('abort', () => void this.showReadiness());
   }
 
   beforeApplicationShutdown(): void {

@@ -28,7 +28,8 @@ export function drainOnSignals(
     draining = true;
     const logger = app.get(Logger);
     logger.log(`${why}: draining in ${delayMs} ms, ${lifecycle.requests.count} requests in flight`);
-    lifecycle.drain(delayMs === 0);
+    if (delayMs === 0) lifecycle.drain();
+    else lifecycle.leave();
     delay(delayMs)
       .then(() => {
         lifecycle.drain();

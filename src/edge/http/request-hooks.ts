@@ -122,7 +122,7 @@ function closeAnswersOnChange(
   app: NestFastifyApplication,
 ): void {
   // Answers that are open when the drain begins also end their connections.
-  lifecycle.draining.addEventListener('abort', () => {
+  lifecycle.drainSignal.addEventListener('abort', () => {
     for (const raw of openAnswers.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
   });
   // Streams have no time limit, so they end with the key that opened them.

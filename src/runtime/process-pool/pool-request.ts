@@ -96,7 +96,7 @@ export class PoolRequest implements Asker {
         const { deadline } = this.options;
         const leftMs = deadline.remainingMs();
         if (leftMs === 0) this.giveUp('timeout');
-        else this.arm(deadline.standsStill ? Math.max(leftMs, recheckMs) : leftMs);
+        else this.arm(deadline.isPaused ? Math.max(leftMs, recheckMs) : leftMs);
       },
       Math.min(ms, maxTimerMs),
     );

@@ -29,6 +29,7 @@ export type Route = Pick<FastifyContextConfig, 'public' | 'anyOrigin' | 'scopes'
 
 /** The address of the metadata of this protected resource (RFC 9728). */
 export const resourceMetadata = '/.well-known/oauth-protected-resource';
+/** Max size of the cache of trusted hosts. */
 const maxTrustedHosts = 100;
 /** Routes of Swagger UI and of the OpenAPI document; they are not Nest's. */
 export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
@@ -69,7 +70,7 @@ export class AccessPolicy {
   admit(request: RequestParts, route: Route): Principal | Promise<Principal> {
     try {
       const principal = this.identify(request, route);
-      if (principal instanceof Promise) return this.admitToken(principal, request, route);
+      if (principal instanceof Promise) return this.admitLater(principal, request, route);
       this.authorize(principal, request, route);
       return principal;
     } catch (error) {
@@ -77,7 +78,7 @@ export class AccessPolicy {
     }
   }
 
-  /** This server's address as callers see it: PUBLIC_URL, or else the `Host` if it is trusted. */
+  /** This server's address as callers see it: PUBLIC_URL, or else the `Host`; undefined if that is not trusted. */
   baseUrl({
     headers: { host = '' },
     protocol,
@@ -86,13 +87,14 @@ export class AccessPolicy {
     return publicUrl ?? (this.isTrusted({ host }) ? `${protocol}://${host}` : undefined);
   }
 
-  private async admitToken(
-    verifying: Promise<Principal>,
+  /** Checks the rights of a caller that is still being identified. */
+  private async admitLater(
+    identifying: Promise<Principal>,
     request: RequestParts,
     route: Route,
   ): Promise<Principal> {
     try {
-      const principal = await verifying;
+      const principal = await identifying;
       this.authorize(principal, request, route);
       return principal;
     } catch (error) {
@@ -100,6 +102,7 @@ export class AccessPolicy {
     }
   }
 
+  /** Identifies the caller: by a key or token, by a session, or as one without either. @throws Problem */
   private identify(request: RequestParts, route: Route): Principal | Promise<Principal> {
     const isOff = this.config.auth.mode === 'off';
     const key = isOff ? undefined : presentedKey(request.headers);
@@ -172,6 +175,7 @@ export class AccessPolicy {
     return new Problem(error.code, error.detail, { ...error.details, ...this.challenge(request, challenge) });
   }
 
+  /** The header that tells a client how to get an access token. */
   private challenge(request: RequestParts, challenge: Readonly<Record<string, string>>): ProblemDetails {
     const base = this.baseUrl(request);
     const metadata = base !== undefined && { resource_metadata: `${base}${resourceMetadata}/mcp` };
@@ -183,7 +187,7 @@ export class AccessPolicy {
   private sessionOf(request: RequestParts): Session | undefined {
     if (safeMethods.has(request.method)) return this.sessions.find(request.headers);
     if (request.headers[sessionHeader] === undefined) return undefined;
-    const session = this.sessions.findWhole(request.headers);
+    const session = this.sessions.findWithToken(request.headers);
     if (!session)
       throw unauthorized('This session has ended, or the CSRF token is of another one: sign in again.');
     this.refuseCrossSite(request);
@@ -193,13 +197,14 @@ export class AccessPolicy {
   /** @throws Problem for a request that may come from another machine, or from a page of another host */
   private assertLocal(request: RequestParts): void {
     const { allowedHosts, trustProxy } = this.config.server;
-    const proxied = traceOfProxy(request);
+    const proxySign = signOfProxy(request);
     // The `Host` alone proves nothing behind a proxy, which often calls this server by a loopback name.
-    if (proxied && !(trustProxy && allowedHosts.includes(hostName(request.headers.host) ?? '')))
-      throw throughProxy(proxied);
+    if (proxySign && !(trustProxy && allowedHosts.includes(hostName(request.headers.host) ?? '')))
+      throw throughProxy(proxySign);
     if (!this.isTrusted(request.headers)) throw untrustedHost();
   }
 
+  /** @throws Problem `forbidden` for a request that changes something and may be cross-site */
   private refuseCrossSite(request: RequestParts): void {
     if (!safeMethods.has(request.method) && mayBeCrossSite(request)) throw crossSite();
   }
@@ -211,6 +216,7 @@ export class AccessPolicy {
     return publicUrl !== undefined && comesFromTrustedHost(headers, [new URL(publicUrl).hostname]);
   }
 
+  /** Whether a request comes from a loopback name or an allowed host. */
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
     if (origin === undefined && this.trustedHosts.has(host)) return true;
     if (!comesFromTrustedHost({ host, origin }, this.config.server.allowedHosts)) return false;
@@ -218,6 +224,7 @@ export class AccessPolicy {
     return true;
   }
 
+  /** Whether a route needs no key. */
   private isOpen({ url, public: isPublic }: Route): boolean {
     const { public: open } = this.config.auth;
     if (isPublic || (open.has('metrics') && url === '/metrics')) return true;
@@ -229,6 +236,7 @@ export class AccessPolicy {
   }
 }
 
+/** Parts of messages that explain how to authenticate. */
 const sendKey = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
 const ownKeyPlace = 'this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
 
@@ -242,7 +250,7 @@ export const keyNeededFor = (tool: string): Refusal =>
 
 const withChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } };
 
-/** @returns Problem `unauthorized` that explains how to authenticate */
+/** The Problem `unauthorized`, with a challenge. @param detail explains how to authenticate */
 export function unauthorized(detail: string): Problem {
   return new Problem('unauthorized', detail, withChallenge);
 }
@@ -256,16 +264,16 @@ function untrustedHost(): Problem {
 
 const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
 
-/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. */
-function traceOfProxy({ headers, raw }: RequestParts): string | undefined {
+/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. Undefined if there is none. */
+function signOfProxy({ headers, raw }: RequestParts): string | undefined {
   const header = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (header !== undefined) return `its header ${header}`;
   return raw.httpVersion === '1.0' ? 'HTTP/1.0' : undefined;
 }
 
-const throughProxy = (trace: string): Problem =>
+const throughProxy = (sign: string): Problem =>
   unauthorized(
-    `A proxy seems to have sent this (${trace}), and without a key this server answers its own machine alone. ${sendKey}. ` +
+    `A proxy seems to have sent this (${sign}), and without a key this server answers its own machine alone. ${sendKey}. ` +
       'To admit callers without a key, set TRUST_PROXY=true and name the host in ALLOWED_HOSTS (docs/operate/behind-a-proxy.md).',
   );
 
@@ -276,6 +284,7 @@ function crossSite(): Problem {
   );
 }
 
+/** Whether a host is a loopback name or address. */
 const isLoopback = (name: string): boolean =>
   /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
@@ -298,14 +307,15 @@ export function comesFromTrustedHost(
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
   allowedHosts: readonly string[],
 ): boolean {
-  const trusted = (name: string | undefined): boolean =>
+  const isTrusted = (name: string | undefined): boolean =>
     name !== undefined && (isLoopback(name) || allowedHosts.includes(name));
   return (
-    trusted(hostName(headers.host)) && (headers.origin === undefined || trusted(originHost(headers.origin)))
+    isTrusted(hostName(headers.host)) &&
+    (headers.origin === undefined || isTrusted(originHost(headers.origin)))
   );
 }
 
-/** The headers that identify the page that may have sent a request. */
+/** The parts of a request that identify the page that may have sent it. */
 interface Sender {
   readonly headers: {
     readonly host?: string | undefined;

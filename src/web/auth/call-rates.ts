@@ -8,11 +8,13 @@ import type { CallRequest } from '../contract/tool-call.js';
 
 /** Calls that are counted together, their limit, and the message of a refusal. */
 interface Limit {
-  readonly of: string;
+  /** Id of the key, person, agent or address. */
+  readonly sharer: string;
   readonly rate: CallRate;
-  readonly toldAs: string;
+  readonly message: string;
 }
 
+/** Milliseconds of each period. */
 const periods = { second: 1_000, minute: 60_000 } as const;
 
 /**
@@ -29,31 +31,37 @@ export class CallRates {
     private readonly counters: Counters,
   ) {}
 
-  /** @returns undefined for a call without a limit @throws Refusal `rate_limited` for one call too many */
+  /** Counts a call. @returns undefined for a call without a limit @throws Refusal `rate_limited` for one call too many */
   count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> | undefined {
     const limit = this.limitOf(call);
     return limit && this.take(limit);
   }
 
-  private async take({ of, rate: { calls, per }, toldAs }: Limit): Promise<void> {
-    const counter = { kind: 'rate', project: '', subject: `${this.counted} ${per} ${of}`, name: '' } as const;
+  private async take({ sharer, rate: { calls, per }, message }: Limit): Promise<void> {
+    const counter = {
+      kind: 'rate',
+      project: '',
+      subject: `${this.counted} ${per} ${sharer}`,
+      name: '',
+    } as const;
     const taken = await this.counters.take({ ...counter, limit: calls, ttlMs: periods[per] });
     if (taken.granted) return;
-    throw new Refusal('rate_limited', toldAs, { retryAfterMs: Math.max(1, taken.resetsAt - Date.now()) });
+    throw new Refusal('rate_limited', message, { retryAfterMs: Math.max(1, taken.resetsAt - Date.now()) });
   }
 
+  /** The limit of a caller; undefined if it has none. */
   private limitOf({ principal, address }: Pick<CallRequest, 'principal' | 'address'>): Limit | undefined {
     const { keyId, rate, token } = principal;
     if (rate && keyId !== undefined) {
-      const { id: of, who } = sharerOf(principal, rate.by);
+      const { id: sharer, who } = sharerOf(principal, rate.by);
       const where = token ? 'PUT /api/v1/access-rules' : `PATCH /api/v1/keys/${keyId}`;
-      const toldAs = `${who.replace('t', 'T')} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
-      return { of, rate, toldAs };
+      const message = `${who.replace('t', 'T')} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
+      return { sharer, rate, message };
     }
     const calls = this.config.auth.callsPerAddress;
     if (keyId !== undefined || address === undefined || calls === 0) return undefined;
-    const toldAs = `Without a key ${calls} calls a minute may come from one address (CALLS_PER_ADDRESS)`;
-    return { of: networkOf(address), rate: { calls, per: 'minute' }, toldAs };
+    const message = `Without a key ${calls} calls a minute may come from one address (CALLS_PER_ADDRESS)`;
+    return { sharer: networkOf(address), rate: { calls, per: 'minute' }, message };
   }
 }
 

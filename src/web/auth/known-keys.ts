@@ -31,6 +31,7 @@ export const idIn = (key: string): string | undefined => /^tk_([0-9a-f]{20})_/.e
  */
 export const hashOfKey = (key: string): Buffer => hash('sha256', key, 'buffer');
 
+/** Min length of the operator's key. */
 const minCharacters = 16;
 
 /**
@@ -53,6 +54,7 @@ export class AdminKey {
   }
 }
 
+/** The key in a file, which is made if there is none. @throws KeyFileError */
 function keyOfFile(file: string): string {
   const key = readKeyFile(file) ?? makeKey(file);
   const usable = key?.trim();
@@ -62,6 +64,7 @@ function keyOfFile(file: string): string {
   );
 }
 
+/** Makes the file with a new key. @returns the file's text, which another server may have written @throws KeyFileError */
 function makeKey(file: string): string | undefined {
   try {
     makeKeyFile(file, `${randomBytes(32).toString('base64url')}\n`);
@@ -84,6 +87,7 @@ export function assertSafeToExpose({ auth, server }: Pick<AppConfig, 'auth' | 's
   );
 }
 
+/** A valid key in memory. */
 interface KnownKey {
   readonly hash: Buffer;
   readonly principal: Principal;
@@ -94,6 +98,7 @@ interface KnownKey {
 /** The id of the operator's key, which no table holds. */
 export const adminKeyId = 'admin';
 
+/** Scopes that include others. */
 const includedScopes: Partial<Record<Scope, readonly Scope[]>> = {
   admin: scopes,
   // Callers who register tools also try them and read their figures.
@@ -109,6 +114,7 @@ export const allScopesOf = (given: readonly Scope[]): ReadonlySet<Scope> =>
 export class KnownKeys {
   private keys: ReadonlyMap<string, KnownKey> = new Map();
   private readonly admin: KnownKey;
+  /** Last use of each key since the last `takeUsed`, in milliseconds since the epoch. */
   private used = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
   /** Finds the tools of a virtual MCP server by its name. Set by the module of these servers. */
@@ -150,6 +156,7 @@ export class KnownKeys {
     return key && this.use(key);
   }
 
+  /** The principal of a key, whose use is noted; undefined if the key has expired. */
   private use({ principal, expiresAt }: KnownKey): Principal | undefined {
     const now = this.clock.now();
     if (expiresAt <= now) return undefined;
@@ -189,6 +196,7 @@ function hasSameLimits(before: KnownKey, after: KnownKey | undefined): boolean {
   return after !== undefined && limits(before) === limits(after);
 }
 
+/** A stored key as requests need it. */
 function knownKey(
   { id, hash, owner, scopes: given, projects, tools, mcpServers, rate, expiresAt }: StoredKey,
   serverNamed: KnownKeys['virtualServer'],

@@ -30,7 +30,7 @@ export interface StoredSession {
 interface KnownSession extends StoredSession {
   /** Undefined if people cannot sign in at its issuer any more. */
   principal: Principal | undefined;
-  /** `renewAt`, or later if the provider does not answer. */
+  /** `renewAt` in milliseconds since the epoch, or later if the provider does not answer. */
   dueAt: number;
 }
 
@@ -71,15 +71,16 @@ export class KnownSessions {
     );
   }
 
+  /** Whether the claims of a session must be renewed now. */
   isDue(id: string): boolean {
     return (this.sessions.get(id)?.dueAt ?? Infinity) <= this.keys.clock.now();
   }
 
-  /** Postpones the renewal of all sessions at a session's provider. */
+  /** Postpones the renewal of all sessions of the same provider, because it does not answer. @param until milliseconds since the epoch */
   postpone(id: string, until: number): void {
-    const away = this.sessions.get(id)?.issuer;
+    const issuer = this.sessions.get(id)?.issuer;
     for (const session of this.sessions.values())
-      if (session.issuer === away) session.dueAt = Math.max(session.dueAt, until);
+      if (session.issuer === issuer) session.dueAt = Math.max(session.dueAt, until);
   }
 
   /** Adds or replaces a session. Streams end if their caller's rights have changed. */
@@ -104,5 +105,6 @@ export class KnownSessions {
   }
 }
 
+/** The rights of a caller as text, for comparison. */
 const rightsIn = (principal: Principal | undefined): string =>
   JSON.stringify([[...(principal?.scopes ?? [])], principal?.projects, principal?.tools]);

@@ -20,6 +20,7 @@ export function principalOf({ principal }: FastifyRequest): Principal {
 export const holderIn = (request: FastifyRequest): string =>
   holderOf({ principal: principalOf(request), address: request.ip });
 
+/** The caller of a request, as a parameter of a handler. */
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal =>
   principalOf(requestIn(context)),
 );
@@ -88,28 +89,28 @@ const requestIn = (context: ExecutionContext): FastifyRequest =>
   context.switchToHttp().getRequest<FastifyRequest>();
 
 /** Documents the query `project` of a route whose own query does not have it. */
-const documented: ParameterDecorator = (target, key = '') => {
+const documentProject: ParameterDecorator = (target, key = '') => {
   const types = Reflect.getMetadata('design:paramtypes', target, key) as { readonly prototype: object }[];
   if (!types.some(({ prototype }) => prototype instanceof ProjectQuery))
     ApiQuery({ type: ProjectQuery })(target, key, Object.getOwnPropertyDescriptor(target, key) as never);
 };
 
-/** The one project that a request reads or changes. */
+/** The one project that a request reads or changes, as a parameter of a handler. */
 export const CurrentProject = createParamDecorator(
   (_: unknown, context: ExecutionContext): string => projectOf(requestIn(context)),
-  [documented],
+  [documentProject],
 );
 
-/** The projects of a list; undefined: all. */
+/** The projects of a list (undefined: all), as a parameter of a handler. */
 export const ListedProjects = createParamDecorator((_: unknown, context: ExecutionContext) =>
   projectsOf(requestIn(context)),
 );
 
-/** The caller with the projects that its request covers. */
+/** The caller with the projects that its request covers, as a parameter of a handler. */
 export const CurrentReader = createParamDecorator(
   (_: unknown, context: ExecutionContext): Principal => {
     const request = requestIn(context);
     return { ...principalOf(request), projects: projectsOf(request) };
   },
-  [documented],
+  [documentProject],
 );

@@ -17,10 +17,11 @@ declare module 'fastify' {
   }
 }
 
+/** A method that handles a route. */
 type Handler = (...args: never[]) => unknown;
 
 /** Scopes whose use to change something is audited. */
-const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
+const auditedScopes: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
 
 /**
  * The scopes that a caller needs for this route or, on a controller, for all routes without their own. They are stored in
@@ -32,7 +33,7 @@ export const Scopes =
     const handlers = method ? [method.value as Handler] : undeclaredIn(target as { prototype: object });
     for (const handler of handlers) {
       declareAccess(handler, { scopes });
-      if (scopes.some((scope) => administrative.has(scope)) || Reflect.hasMetadata(AUDITED_READ, handler))
+      if (scopes.some((scope) => auditedScopes.has(scope)) || Reflect.hasMetadata(AUDITED_READ, handler))
         applyDecorators(UseInterceptors(AuditInterceptor), ApiExtension(auditedOperation, true))(target, '', {
           value: handler,
         });
@@ -51,13 +52,16 @@ export const accessOf = ({
   scopes,
 }: FastifyContextConfig): 'public' | readonly Scope[] | undefined => (isPublic ? 'public' : scopes);
 
+/** Adds to the access of a route. */
 function declareAccess(handler: Handler, access: FastifyContextConfig): void {
   Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, { ...configOf(handler), ...access }, handler);
 }
 
+/** Fastify's configuration of a route. */
 const configOf = (handler: Handler): FastifyContextConfig | undefined =>
   Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, handler) as FastifyContextConfig | undefined;
 
+/** The routes of a controller without an access of their own. */
 function undeclaredIn({ prototype }: { readonly prototype: object }): Handler[] {
   const methods = Object.values(Object.getOwnPropertyDescriptors(prototype))
     .map(({ value }) => value as Handler | undefined)

@@ -8,6 +8,7 @@ import { hashOf, KnownSessions, type Session } from './known-sessions.js';
 const sessionCookie = 'toolkeeper_session';
 /** Prefix of cookies over TLS. Browsers accept such a cookie only from the same origin. */
 const securePrefix = '__Host-';
+/** Max cookies of a request that are looked at. */
 const maxCookies = 8;
 /** The header that carries the CSRF token. */
 export const sessionHeader = 'x-toolkeeper-session';
@@ -27,6 +28,7 @@ export interface NewSession {
  */
 @Injectable()
 export class Sessions {
+  /** The key that signs cookies; made on first use. */
   private secret: Buffer | undefined;
 
   constructor(
@@ -52,11 +54,21 @@ export class Sessions {
    */
   find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
     return cookiesIn(cookie)
-      .map((value) => this.opened(value))
+      .map((value) => this.sessionIn(value))
       .find((session) => session !== undefined);
   }
 
-  private opened(value: string): Session | undefined {
+  /** The session of a request's cookie, if the request also has its CSRF token in `x-toolkeeper-session`. */
+  findWithToken(headers: IncomingHttpHeaders): Session | undefined {
+    const token = headers[sessionHeader];
+    if (typeof token !== 'string') return undefined;
+    const tokenHash = hashOf(token);
+    const sessions = cookiesIn(headers.cookie).map((value) => this.sessionIn(value));
+    return sessions.find((session) => session?.tokenHash === tokenHash);
+  }
+
+  /** The session of a cookie's value; undefined if it is invalid or expired. */
+  private sessionIn(value: string): Session | undefined {
     const parts = value.split('.');
     if (parts.length === 1) return this.known.find(value);
     if (parts.length !== 4) return undefined;
@@ -69,15 +81,7 @@ export class Sessions {
     return principal && { principal, expiresAt, tokenHash };
   }
 
-  /** The session of a request with the cookie and, in `x-toolkeeper-session`, its CSRF token. */
-  findWhole(headers: IncomingHttpHeaders): Session | undefined {
-    const token = headers[sessionHeader];
-    if (typeof token !== 'string') return undefined;
-    const tokenHash = hashOf(token);
-    const sessions = cookiesIn(headers.cookie).map((value) => this.opened(value));
-    return sessions.find((session) => session?.tokenHash === tokenHash);
-  }
-
+  /** The signature of a cookie's payload; undefined if no API key is required. */
   private sign(payload: string): Buffer | undefined {
     const { hash: key } = this.adminKey;
     if (!key) return undefined;
@@ -124,6 +128,7 @@ export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
  */
 @Injectable()
 export class SignInLinks {
+  /** End of each link, in milliseconds since the epoch, by the hash of its secret. */
   private readonly endings = new Map<string, number>();
 
   constructor(
@@ -134,16 +139,16 @@ export class SignInLinks {
   /** Makes a secret, if this server generated its own key: readers of its output can read that key, too. */
   make(now = Date.now()): string | undefined {
     if (this.adminKey.file === undefined) return undefined;
-    const once = randomBytes(32).toString('base64url');
-    this.endings.set(hashOf(once), now + this.config.auth.signInLinkMs);
-    return once;
+    const secret = randomBytes(32).toString('base64url');
+    this.endings.set(hashOf(secret), now + this.config.auth.signInLinkMs);
+    return secret;
   }
 
-  /** Whether a secret is valid: the first time, before its end. */
-  take(once: string, now = Date.now()): boolean {
-    const kept = hashOf(once);
-    const ending = this.endings.get(kept) ?? 0;
-    this.endings.delete(kept);
-    return ending > now;
+  /** Uses up a link. @returns whether its secret was valid: not used before, and not expired */
+  take(secret: string, now = Date.now()): boolean {
+    const hash = hashOf(secret);
+    const endsAt = this.endings.get(hash) ?? 0;
+    this.endings.delete(hash);
+    return endsAt > now;
   }
 }

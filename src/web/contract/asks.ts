@@ -60,17 +60,19 @@ export class InputRequired extends Error {
   }
 }
 
+/** Asks of a caller that can be asked while the call waits. */
 export type LiveAsks = Asks & Required<Pick<Asks, 'live'>>;
 export const isLive = (asks: Asks | undefined): asks is LiveAsks => asks?.live !== undefined;
 
 /** Max time to answer all questions of a call, or of one of its rounds. */
 export const maxAskedMs = 600_000;
+/** The message of a call that ended because nobody answered. */
 export const unanswered = `Nobody answered the tool's question within ${maxAskedMs / 60_000} minutes`;
 
-/** The mode of an elicitation; default: a form. */
+/** The mode of an elicitation: `form` (the default) or `url`. */
 export const modeOf = ({ mode = 'form' }: JsonObject): string => String(mode);
 
-/** Capabilities that the caller must declare for a question; undefined if it has declared them. */
+/** The capability that the caller lacks for a question; undefined if it has declared it. */
 export function missingFor(
   { method, params }: Question,
   capabilities: JsonObject = {},
@@ -85,7 +87,7 @@ export function missingFor(
   return { [name]: mode === undefined ? {} : { [mode]: {} } };
 }
 
-/** The failure of a call whose caller did not declare the needed capability. @param data with `requiredCapabilities` */
+/** The failure of a call whose caller did not declare the needed capability. @param data names it, as `requiredCapabilities` */
 export const notAskable = (why: string, data: unknown): ToolFailure =>
   new ToolFailure('capability_missing', why, { data, toolFault: false });
 
@@ -100,7 +102,9 @@ interface AskingRun {
 export class Asker {
   /** Set if the call must end because a person took too long. */
   failure: ToolFailure | undefined;
+  /** Ends with the last question. */
   private last: Promise<unknown> = Promise.resolve();
+  /** Aborts when the call has ended. */
   private readonly over = new AbortController();
 
   /** @param leftMs time for all questions of the call */
@@ -110,7 +114,7 @@ export class Asker {
     private leftMs = maxAskedMs,
   ) {}
 
-  /** Asks a question of an MCP server. @returns undefined if the caller did not declare the capability */
+  /** Asks a question of an MCP server, and answers errors as JSON-RPC does. @returns undefined if the caller did not declare the capability */
   readonly relay = ({ method, params }: JsonObject): Promise<Answered> | undefined => {
     const { _meta: _ofServer, ...about } = isObject(params) ? params : {};
     const question = { method: String(method), params: about };
@@ -131,25 +135,26 @@ export class Asker {
     this.over.abort(new Error('The call has ended'));
   }
 
+  /** Asks one question, with the call's deadline paused. */
   private async askNow(question: Question): Promise<Answered> {
     const { deadline, notes, cancellation } = this.run;
     const { live } = this.asks;
-    const late = AbortSignal.timeout(Math.ceil(this.leftMs));
-    const over = AbortSignal.any([this.over.signal, late, cancellation.signal]);
+    const timeout = AbortSignal.timeout(Math.ceil(this.leftMs));
+    const over = AbortSignal.any([this.over.signal, timeout, cancellation.signal]);
     const since = performance.now();
-    deadline.stop();
+    deadline.pause();
     try {
       return await abortable(live(question, over), over);
     } catch (error) {
       if (cancellation.isCancelled) throw new ToolFailure('cancelled', 'The caller left before it answered');
-      if (late.aborted) this.failure = new ToolFailure('timeout', unanswered, { toolFault: false });
+      if (timeout.aborted) this.failure = new ToolFailure('timeout', unanswered, { toolFault: false });
       throw this.failure ?? error;
     } finally {
       const askedMs = performance.now() - since;
       this.leftMs = Math.max(0, this.leftMs - askedMs);
       notes.askedMs = Math.round((notes.askedMs ?? 0) + askedMs);
-      if (this.failure) deadline.goOn(0);
-      else deadline.goOn();
+      if (this.failure) deadline.resume(0);
+      else deadline.resume();
     }
   }
 }

@@ -5,6 +5,7 @@ import type { CallContext } from './tool.js';
 import type { CachedAnswer } from './call-ticket.js';
 import type { OutcomeStatus } from './tool-outcome.js';
 
+/** Members of all events. */
 interface EndOfCall {
   /** The name of a registered tool. */
   readonly tool: string;
@@ -27,6 +28,7 @@ export interface ExecutedCall extends EndOfCall {
   readonly executionTimeMs: number;
   /** End of the execution, milliseconds since the epoch. */
   readonly at: number;
+  /** Whether it was a test call by an operator. */
   readonly test: boolean;
   /** Whether it probed a half-open circuit. */
   readonly probe: boolean;
@@ -39,6 +41,7 @@ export interface CachedCall extends EndOfCall, CachedAnswer {
   readonly kind: 'cached';
 }
 
+/** A call that was refused. */
 export interface RefusedCall extends EndOfCall {
   readonly kind: 'refused';
   readonly refusal: Refusal;
@@ -62,7 +65,7 @@ export class CallEvents {
   };
   private readonly byTool = new Map<string, TypedEvents<CallEvent>>();
 
-  /** @returns a function that ends the subscription */
+  /** Listens for events of one kind. @returns a function that ends the subscription */
   subscribe<K extends CallEvent['kind']>(
     kind: K,
     listener: (event: Extract<CallEvent, { kind: K }>) => void,
@@ -70,7 +73,7 @@ export class CallEvents {
     return this.byKind[kind].subscribe(listener);
   }
 
-  /** @returns a function that ends the subscription */
+  /** Listens for all events of one tool. @returns a function that ends the subscription */
   subscribeTo(tool: string, listener: (event: CallEvent) => void): () => void {
     const events = this.byTool.get(tool) ?? this.newEvents<CallEvent>();
     this.byTool.set(tool, events);

@@ -11,9 +11,10 @@ export interface BudgetState {
   readonly resetsAt: number;
 }
 
-/** An answer without an execution: a cached result (`kept`), or the result of an equal call that ran meanwhile (`shared`). */
+/** An answer without an execution. */
 export interface CachedAnswer {
   readonly outcome: ToolOutcome;
+  /** `kept`: a cached result. `shared`: the result of an equal call that was running. */
   readonly how: 'kept' | 'shared';
 }
 
@@ -22,6 +23,7 @@ export interface CachedAnswer {
  * all flags, so that no call can bypass the door. The ticket holds the slot and the budget of the call, and `end` returns both.
  */
 export class CallTicket {
+  /** Set by the guards of budget, circuit and capacity, and by the recorder, when the call has passed them. */
   budgeted = false;
   circuitPassed = false;
   admittedToQueue = false;
@@ -47,7 +49,9 @@ export class CallTicket {
   startedAt = 0;
 
   private isOver = false;
+  /** Returns the budget. */
   private onRefusal: Release | undefined;
+  /** Releases the slot of the circuit. */
   private onEnd: Release | undefined;
 
   constructor(

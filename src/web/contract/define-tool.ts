@@ -19,7 +19,7 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   readonly published?: JsonSchema;
   /** Hints; a missing one means the worst case, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
-  /** The text that an LLM reads instead of a result. */
+  /** The value that an LLM reads instead of a result. */
   readonly fallback?: (reason: string) => unknown;
   /**
    * The name of the service that the tool needs ("Playbook search"). If that fails or is too slow, the call ends as
@@ -53,6 +53,7 @@ export interface ToolSpec<Input> extends Extras<Input> {
 }
 
 const defaultTimeoutMs = 30_000;
+/** Annotations of a tool without hints. */
 const worstCase: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 const logger = new Logger('Tools');
 
@@ -75,7 +76,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     run,
     ...definition
   } = spec;
-  const away = `${upstream ?? definition.name} is not available`;
+  const unavailable = `${upstream ?? definition.name} is not available`;
   const withDefaults = (input: unknown): Input => ({ ...defaultsIn(schema), ...(input as Input) });
   return {
     definition: {
@@ -86,7 +87,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
       ...definition,
       inputSchema: published,
       annotations: { ...worstCase, ...annotations },
-      ...(fallback && { fallback: fallback(away) }),
+      ...(fallback && { fallback: fallback(unavailable) }),
     },
     ...(fallback && { fallback }),
     ...(onReuse && { onReuse }),
@@ -100,20 +101,21 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),
     run: async (input, toolRun) => {
       try {
-        return await runUnderDeadline(toolRun, async (bounded) => run(withDefaults(input), bounded));
+        return await runUnderDeadline(toolRun, async (boundedRun) => run(withDefaults(input), boundedRun));
       } catch (error) {
-        if (upstream === undefined || isDecided(error)) throw error;
-        logger.warn({ event: 'upstream_failed', tool: definition.name, error: String(error) }, away);
-        const kind = error instanceof UpstreamFailure || error instanceof ToolFailure ? reasonOf(error) : '';
-        throw new ToolFailure('upstream_unavailable', away + kind);
+        if (upstream === undefined || isOwnFailure(error)) throw error;
+        logger.warn({ event: 'upstream_failed', tool: definition.name, error: String(error) }, unavailable);
+        throw new ToolFailure('upstream_unavailable', unavailable + kindOf(error));
       }
     },
   };
 }
 
-/** The kind of an error without its message, which may name hosts. */
-const reasonOf = (error: UpstreamFailure | ToolFailure): string =>
-  ` (${(error instanceof UpstreamFailure ? error.kind : error.type).replaceAll('_', ' ')})`;
+/** The kind of an error in brackets, if it is known. Without the message, which may name hosts. */
+function kindOf(error: unknown): string {
+  if (error instanceof UpstreamFailure) return ` (${error.kind.replaceAll('_', ' ')})`;
+  return error instanceof ToolFailure ? ` (${error.type.replaceAll('_', ' ')})` : '';
+}
 
 /** The defaults of a schema's own members; those of nested members do not apply. */
 function defaultsIn({ properties }: JsonSchema): object {
@@ -123,33 +125,33 @@ function defaultsIn({ properties }: JsonSchema): object {
   );
 }
 
-/** Max bytes of an input whose problems are all reported. For larger ones only the first is. */
+/** Max bytes of an input whose problems are all reported. For a larger one only the first is. */
 const maxBytesForAll = 65_536;
 
+/** The function that validates inputs, and repairs invalid ones. */
 function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Verdict {
-  const all = compileSchema(schema, { allErrors: true });
+  const forAllProblems = compileSchema(schema, { allErrors: true });
   // Compiled on demand, because it would make the start of the server a tenth slower.
-  let first: ReturnType<typeof compileSchema> | undefined;
+  let forFirstProblem: ReturnType<typeof compileSchema> | undefined;
   return (input, bytes) => {
-    const { problemsOf, repair } = bytes <= maxBytesForAll ? all : (first ??= compileSchema(schema));
+    const { problemsOf, repair } =
+      bytes <= maxBytesForAll ? forAllProblems : (forFirstProblem ??= compileSchema(schema));
     const problems = problemsOf(input);
     return problems.length === 0 ? problems : repair(input);
   };
 }
 
 /** Whether the tool itself reported the failure, or the caller disconnected. */
-const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
+const isOwnFailure = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
 /** Runs work until the deadline. @throws ToolFailure `timeout`, `cancelled` if the caller disconnects; the work's errors */
 async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
-  let stop = (_failure: ToolFailure): void => undefined;
-  const stopped = new Promise<never>((_resolve, reject) => {
-    stop = (failure) => {
-      reject(failure);
-      controller.abort(failure);
-    };
-  });
+  const stopped = Promise.withResolvers<never>();
+  const stop = (failure: ToolFailure): void => {
+    stopped.reject(failure);
+    controller.abort(failure);
+  };
   const onCallerLeft = (): void =>
     stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
   const timer = setTimeout(
@@ -159,7 +161,7 @@ async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise
   run.cancellation.subscribe(onCallerLeft);
   if (run.cancellation.isCancelled) onCallerLeft();
   try {
-    return await Promise.race([work({ ...run, signal: controller.signal }), stopped]);
+    return await Promise.race([work({ ...run, signal: controller.signal }), stopped.promise]);
   } finally {
     clearTimeout(timer);
     run.cancellation.unsubscribe(onCallerLeft);

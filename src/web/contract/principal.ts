@@ -63,7 +63,7 @@ export class TokenText {
   }
 }
 
-/** A current selection of tools. */
+/** A selection of tools, which may change. */
 export interface ToolChoice {
   has(tool: string): boolean;
 }
@@ -78,11 +78,14 @@ export const isBound = ({ projects, keyless }: Principal): boolean => projects !
 export interface CallRate {
   readonly calls: number;
   readonly per: (typeof ratePeriods)[number];
-  /** For access tokens: whether the calls of a person or of an agent share the limit. Default: `subject`. */
+  /** For access tokens: whether the calls of a person (`subject`, the default) or of an agent (`client`) share the limit. */
   readonly by?: RateSubject | undefined;
 }
 
-/** Id of the person or agent whose calls are counted together. A token without an agent counts for its person. */
+/**
+ * The key, person or agent whose calls are counted together: an id, and a name for messages. A token without an agent counts for
+ * its person.
+ */
 export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'subject') {
   const { client } = token ?? {};
   // A key's id begins with the issuer, up to the first #.

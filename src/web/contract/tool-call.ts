@@ -6,7 +6,7 @@ import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
-/** The start of a call, which cannot be refused any more. */
+/** A call that was admitted: it cannot be refused any more. */
 export interface CallStart {
   readonly executionId: string;
   readonly budget: BudgetState | undefined;
@@ -28,6 +28,7 @@ export interface CallRequest {
   readonly timeoutMs?: number;
   /** Cancelled when the caller disconnects. Absent: the call runs to its end. */
   readonly cancellation?: Cancellation | undefined;
+  /** Called when the call is admitted. */
   readonly onStart?: (start: CallStart) => void;
   /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;

@@ -1,5 +1,6 @@
 import { type OutcomeCode, errorTable } from '../../base/common/errors.js';
 
+/** Status of an execution that has ended. */
 export type OutcomeStatus = 'success' | 'error' | 'timeout';
 
 /** Why an execution failed. */
@@ -11,6 +12,7 @@ export interface ToolErrorBody {
   readonly data?: unknown;
 }
 
+/** Members of all outcomes. */
 interface OutcomeBase {
   readonly executionId: string;
   readonly tool: string;

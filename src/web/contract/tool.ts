@@ -78,7 +78,7 @@ export interface ExecutionNotes {
   ttlMs?: number;
   /** Time for which a person was asked. It counts neither as the tool's time nor against the deadline. */
   askedMs?: number;
-  /** Kind of a question that could not be put to the caller: `form` or `url`. */
+  /** Kind of a question that the caller could not be asked: `form` or `url`. */
   unasked?: string;
   [other: string]: unknown;
 }
@@ -146,8 +146,8 @@ export interface Tool {
    */
   validate(input: unknown, bytes: number, holder?: string): Verdict | Promise<Verdict>;
   /**
-   * Checks whether a caller may call the tool with this valid input. Absent: all that may call the tool may.
-   * @returns the reason for a refusal, or undefined
+   * The reason why a caller may not call the tool with this valid input; undefined if it may. Absent: all that may call the tool
+   * may.
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether lists contain it for a caller that may call it. Absent: yes. Calls are not affected. */
@@ -171,7 +171,7 @@ export interface Tool {
   fallback?(reason: string): unknown;
   /** Called when a cached or shared result answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
-  /** Changes the result for the caller of such a call. Absent: unchanged. It must not throw. */
+  /** Changes the result for the caller of a call that was not run. Absent: unchanged. It must not throw. */
   asReused?(result: unknown): unknown;
   /** Its `run` awaits `begin` when a process takes the call. Other tools get their calls at once. */
   readonly waitsForProcess?: true;
@@ -230,6 +230,7 @@ export interface ToolThresholds {
   readonly minCalls: number;
   /** Min errors and timeouts in the window that open the circuit. */
   readonly errorThreshold: number;
+  /** Length of the window. */
   readonly windowMinutes: number;
   /** Min duration of a slow call. */
   readonly slowCallMs: number;

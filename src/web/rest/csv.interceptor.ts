@@ -15,12 +15,12 @@ function cell(value: unknown): string {
 /** Answers a page as CSV to `format=csv` or `Accept: text/csv`, with a column for each member of the view. */
 export function Csv(view: Type): MethodDecorator {
   const names = [...propertiesOf(view).keys()];
-  const table: NestInterceptor<Page<object>, unknown>['intercept'] = (context, next) => {
+  const intercept: NestInterceptor<Page<object>, unknown>['intercept'] = (context, next) => {
     const { query, headers } = context.switchToHttp().getRequest<FastifyRequest>();
-    const asked = query as { format?: unknown };
-    const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = asked;
-    // Any other format is refused later as an unknown field.
-    if (format === 'csv' || format === 'json') delete asked.format;
+    const parameters = query as { format?: unknown };
+    const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = parameters;
+    // Removed, because the DTO does not know the field. Any other format is refused as an unknown field.
+    if (format === 'csv' || format === 'json') delete parameters.format;
     if (format !== 'csv') return next.handle();
     const reply = context.switchToHttp().getResponse<FastifyReply>().type('text/csv; charset=utf-8');
     const rowOf = (cells: readonly string[]): string => `${cells.join(',')}\r\n`;
@@ -34,5 +34,5 @@ export function Csv(view: Type): MethodDecorator {
     );
   };
   const format = { name: 'format', enum: ['json', 'csv'], required: false, example: 'json' };
-  return applyDecorators(UseInterceptors({ intercept: table }), ApiQuery(format));
+  return applyDecorators(UseInterceptors({ intercept }), ApiQuery(format));
 }

@@ -11,7 +11,7 @@ type Members = Readonly<Record<string, unknown>>;
 /** Base of DTOs of queries and paths, whose values are all text. */
 export class QueryText {}
 
-/** Nest's validation of bodies, queries and paths: reports each invalid field once and rejects unknown fields. */
+/** Nest's validation of bodies, queries and paths. It reports each invalid field once, and rejects unknown fields. */
 export class DtoPipe extends ValidationPipe {
   constructor() {
     super({
@@ -32,9 +32,9 @@ export class DtoPipe extends ValidationPipe {
     const given = value ?? {};
     if (!isMembers(given)) throw invalidRequest({ pointer: '', detail: 'must be object' });
     const plain = type === 'body' ? changeable(metatype, given) : inSnakeCase(metatype, given);
-    // class-transformer would drop members with such names silently.
-    const odd = Object.keys(plain).find((name) => name in Object.prototype);
-    if (odd !== undefined) throw invalidRequest({ pointer: `/${odd}`, detail: notKnown });
+    // class-transformer would silently drop members with the names of inherited ones, such as `constructor`.
+    const inherited = Object.keys(plain).find((name) => name in Object.prototype);
+    if (inherited !== undefined) throw invalidRequest({ pointer: `/${inherited}`, detail: notKnown });
     const known = withoutSurplus(metatype, plain);
     const source = type === 'body' ? known : Object.assign(new QueryText(), known);
     const dto = withoutUnset((await super.transform(source, metadata)) as object);
@@ -53,6 +53,7 @@ export class DtoPipe extends ValidationPipe {
 }
 
 const notKnown = 'is not a known field';
+/** Whether a value is an object with members. */
 const isMembers = (value: unknown): value is Members => isObject(value);
 
 /** Converts an object to an instance of the class; other values stay as they are. */
@@ -76,11 +77,16 @@ function withoutSurplus(type: Type, members: Members): Members {
   };
 }
 
+/** The problems of the items of a value, by their names; see `Items` in dto.ts. */
 type ItemProblems = (all: unknown) => [string, string][];
 
+/** The first problems, up to `maxProblems`. */
 function firstProblems(errors: readonly ValidationError[]): FieldProblem[] {
   const found: FieldProblem[] = [];
-  for (const problem of problemsOf(errors, '')) if (found.push(problem) === maxProblems) break;
+  for (const problem of problemsOf(errors, '')) {
+    found.push(problem);
+    if (found.length === maxProblems) break;
+  }
   return found;
 }
 
@@ -99,6 +105,7 @@ function* problemsOf(errors: readonly ValidationError[], above: string): Generat
   }
 }
 
+/** The sentence for an unknown field, with the name that was probably meant. */
 function unknownField({ property, target = {} }: ValidationError): string {
   const meant = nearestName(property, propertiesOf(target.constructor).keys());
   return meant === undefined ? notKnown : `${notKnown}: did you mean "${meant}"?`;
@@ -113,16 +120,17 @@ function changeable(type: Type, body: Members): Members {
   if (!view) return body;
   const own = propertiesOf(type);
   const shown = propertiesOf(view);
-  // A view shows null for an absent member, or a list for what the body takes as an object.
-  const isShown = (name: string, value: unknown): boolean =>
+  // Some views show a list where the body takes an object.
+  const isShownList = (name: string, value: unknown): boolean =>
     Array.isArray(value) &&
     value.every(isObject) &&
     shown.get(name)?.['isArray'] === true &&
     own.get(name)?.['type'] === 'object';
+  // A view shows null for an absent member.
+  const isShownNull = (name: string, value: unknown): boolean =>
+    value === null && shown.get(name)?.['nullable'] === true && own.get(name)?.['nullable'] !== true;
   const isChange = (name: string, value: unknown): boolean =>
-    own.has(name) && !isShown(name, value)
-      ? value !== null || shown.get(name)?.['nullable'] !== true || own.get(name)?.['nullable'] === true
-      : !shown.has(name);
+    own.has(name) && !isShownList(name, value) ? !isShownNull(name, value) : !shown.has(name);
   return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));
 }
 

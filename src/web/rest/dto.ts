@@ -14,18 +14,19 @@ import type { Page } from './page.js';
 
 /** The OpenAPI schema of a property. */
 export type Schema = Readonly<Record<string, unknown>>;
+/** A message follows the field's name, for example "must be a version". */
 type Message = string | ((value: unknown) => string);
 type Check = readonly [message: Message, isValid: (value: unknown) => boolean];
 type Bounds = Readonly<Record<string, (value: unknown, limit: never) => boolean>>;
 
-const sentence = (message: Message, value: unknown): string =>
+const messageFor = (message: Message, value: unknown): string =>
   typeof message === 'string' ? message : message(value);
 
-/** A custom rule. `message` follows the field's name, for example "must be a version". */
+/** A custom rule. */
 export const Rule = (message: Message, isValid: (value: unknown) => boolean): PropertyDecorator =>
   rules.ValidateBy({
     name: 'rule',
-    validator: { validate: isValid, defaultMessage: (at) => sentence(message, at?.value) },
+    validator: { validate: isValid, defaultMessage: (at) => messageFor(message, at?.value) },
   });
 
 /** Checks each item of a list or each value of an object; the problem's pointer names the item. */
@@ -34,7 +35,7 @@ function Items(checks: readonly Check[]): PropertyDecorator {
     const problems: [string, string][] = [];
     for (const [name, item] of Object.entries(all)) {
       const [message] = checks.find(([, isValid]) => !isValid(item)) ?? [];
-      if (message !== undefined) problems.push([name, sentence(message, item)]);
+      if (message !== undefined) problems.push([name, messageFor(message, item)]);
       if (problems.length === maxProblems) break;
     }
     return problems;
@@ -46,16 +47,17 @@ function Items(checks: readonly Check[]): PropertyDecorator {
   return rules.ValidateBy({ name: 'items', validator }, { context: { problemsIn } });
 }
 
-const typed = (type: string, isValid: (value: unknown) => boolean): Check => [
+const typeCheck = (type: string, isValid: (value: unknown) => boolean): Check => [
   (value) => `must be ${type}${value === null ? ', not null' : ''}`,
   isValid,
 ];
-const isText = typed('string', rules.isString);
-const isInteger = typed('integer', rules.isInt);
-const isObject = typed('object', rules.isObject);
-const isList = typed('array', rules.isArray);
+const textType = typeCheck('string', rules.isString);
+const integerType = typeCheck('integer', rules.isInt);
+const objectType = typeCheck('object', rules.isObject);
+const listType = typeCheck('array', rules.isArray);
 
 const notBlank = '\\S';
+/** Bounds of texts and numbers, also as items of lists. */
 const bounds: Bounds = {
   maxLength: rules.maxLength,
   minLength: rules.minLength,
@@ -64,6 +66,7 @@ const bounds: Bounds = {
   minimum: rules.min,
   maximum: rules.max,
 };
+/** Bounds of lists and objects. */
 const sizes: Bounds = {
   maxItems: rules.arrayMaxSize,
   minItems: rules.arrayMinSize,
@@ -85,7 +88,10 @@ class Opaque {}
 type Convert = (value: unknown) => unknown;
 const unchanged: Convert = (value) => value;
 
-/** Combines a property's schema, its conversion and its checks, including whether it may be absent or null. */
+/**
+ * Combines a property's schema, its conversion and its checks, including whether it may be absent or null.
+ * @param fromText converts the text of a query or path; `fromJson` the value of a body
+ */
 function field(
   schema: Schema,
   checks: readonly Check[],
@@ -109,6 +115,7 @@ function field(
   );
 }
 
+/** A decorator of a property. `schema` adds to its schema. */
 type Decorator = (schema?: Schema) => PropertyDecorator;
 
 /** Any JSON value. */
@@ -122,7 +129,7 @@ export const Ruled =
 
 /** Any JSON object. */
 export const AnyObject: Decorator = (schema) =>
-  field({ type: 'object', additionalProperties: true, ...schema }, [isObject]);
+  field({ type: 'object', additionalProperties: true, ...schema }, [objectType]);
 
 /** An optional JSON object. */
 export const OptionalObject = (example: object, description?: string): PropertyDecorator =>
@@ -130,7 +137,7 @@ export const OptionalObject = (example: object, description?: string): PropertyD
 
 /** Text that may be empty. */
 export const AnyText: Decorator = (schema = {}) =>
-  field({ type: 'string', ...schema }, [isText, ...checksOf(bounds, schema)]);
+  field({ type: 'string', ...schema }, [textType, ...checksOf(bounds, schema)]);
 
 /** A name, an id or a reason: text that is not blank. */
 export const Text = (maxLength: number, schema: Schema = {}): PropertyDecorator =>
@@ -148,14 +155,14 @@ const toNumber: Convert = (text) =>
 export const OptionalNum: Decorator = (schema = {}) =>
   field(
     { required: false, ...schema },
-    [typed('number', Number.isFinite), ...checksOf(bounds, schema)],
+    [typeCheck('number', Number.isFinite), ...checksOf(bounds, schema)],
     toNumber,
   );
 
 /** An integer; both bounds are inclusive. */
 export function Int(minimum: number, maximum: number | undefined, schema: Schema = {}): PropertyDecorator {
   const whole = { type: 'integer', minimum, maximum, ...schema };
-  return field(whole, [isInteger, ...checksOf(bounds, whole)], toNumber);
+  return field(whole, [integerType, ...checksOf(bounds, whole)], toNumber);
 }
 export const OptionalInt = (minimum: number, maximum?: number, schema: Schema = {}): PropertyDecorator =>
   Int(minimum, maximum, { required: false, ...schema });
@@ -163,16 +170,17 @@ export const OptionalInt = (minimum: number, maximum?: number, schema: Schema = 
 const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text === 'true' : text);
 
 /** True or false. */
-export const Flag: Decorator = (schema = {}) => field(schema, [typed('boolean', rules.isBoolean)], toFlag);
+export const Flag: Decorator = (schema = {}) =>
+  field(schema, [typeCheck('boolean', rules.isBoolean)], toFlag);
 export const OptionalFlag: Decorator = (schema) => Flag({ required: false, ...schema });
 
 /** A value from an enum. */
 export const OneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
-  field({ enum: values, ...schema }, [isText, ...checksOf(bounds, { enum: values })]);
+  field({ enum: values, ...schema }, [textType, ...checksOf(bounds, { enum: values })]);
 export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
   OneOf(values, { required: false, ...schema });
 
-/** Parses `a,b` in a query like the parameter given twice. */
+/** The list in a query: `a,b` means the same as the parameter given twice. */
 const toList: Convert = (text) => {
   if (text === undefined) return undefined;
   const parts = [text].flat();
@@ -182,25 +190,25 @@ const toList: Convert = (text) => {
 };
 
 const list = (schema: Schema, ...ofItems: readonly Check[]): PropertyDecorator =>
-  applyDecorators(field(schema, [isList, ...checksOf(sizes, schema)], toList), Items(ofItems));
+  applyDecorators(field(schema, [listType, ...checksOf(sizes, schema)], toList), Items(ofItems));
 
 /** A list of strings; `maxLength`, `minLength` and `pattern` apply to the items. */
 export const TextList: Decorator = (schema = {}) =>
-  list({ type: [String], ...schema }, isText, ...checksOf(bounds, schema));
+  list({ type: [String], ...schema }, textType, ...checksOf(bounds, schema));
 export const OptionalTextList: Decorator = (schema) => TextList({ required: false, ...schema });
 
 /** A list of values from an enum. */
 export const SomeOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
-  list({ enum: values, isArray: true, ...schema }, isText, ...checksOf(bounds, { enum: values }));
+  list({ enum: values, isArray: true, ...schema }, textType, ...checksOf(bounds, { enum: values }));
 
 /** A list of JSON objects. */
 export const ObjectList: Decorator = (schema) =>
-  list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, isObject);
+  list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, objectType);
 
 /** An optional object. Its values are strings or integers, depending on `additionalProperties`, or pass `isItem`. */
 export function OptionalMap(
   schema: Schema & { readonly additionalProperties: Schema },
-  isItem: Check = schema.additionalProperties['type'] === 'integer' ? isInteger : isText,
+  isItem: Check = schema.additionalProperties['type'] === 'integer' ? integerType : textType,
 ): PropertyDecorator {
   const { additionalProperties: each } = schema;
   const checks = [isItem, ...checksOf(bounds, each)];
@@ -209,13 +217,13 @@ export function OptionalMap(
     (value) => (value === null && each['nullable'] === true) || isValid(value),
   ]);
   const map = { type: 'object', required: false, ...schema };
-  return applyDecorators(field(map, [isObject, ...checksOf(sizes, schema)]), Items(orNull));
+  return applyDecorators(field(map, [objectType, ...checksOf(sizes, schema)]), Items(orNull));
 }
 
 /** An optional nested DTO. */
 export const OptionalNested = (type: Type, schema: Schema = {}): PropertyDecorator =>
   applyDecorators(
-    field({ type, required: false, ...schema }, [isObject], unchanged, (value) => instanceOf(type, value)),
+    field({ type, required: false, ...schema }, [objectType], unchanged, (value) => instanceOf(type, value)),
     rules.ValidateNested(),
   );
 
@@ -225,28 +233,28 @@ export function NestedList(type: Type, maxItems: number, schema: Schema = {}): P
   const dtos: Convert = (value) =>
     rules.isArray(value) && value.length <= maxItems ? value.map((item) => instanceOf(type, item)) : value;
   return applyDecorators(
-    field(merged, [isList, ...checksOf(sizes, merged)], unchanged, dtos),
-    Items([isObject]),
+    field(merged, [listType, ...checksOf(sizes, merged)], unchanged, dtos),
+    Items([objectType]),
     rules.ValidateNested(),
   );
 }
 
-const isMoment = 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
+const momentRule = 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
 
 /** An optional time in a query, converted to a Date. */
 export const OptionalMoment = (schema: Schema): PropertyDecorator =>
-  field({ required: false, ...schema }, [[isMoment, rules.isDate]], (text) =>
+  field({ required: false, ...schema }, [[momentRule, rules.isDate]], (text) =>
     typeof text === 'string' ? momentOf(text) : text,
   );
 
 /** An optional time in a body, which stays a string. */
 export const OptionalMomentText = (schema: Schema): PropertyDecorator =>
   field({ type: String, format: 'date-time', required: false, ...schema }, [
-    isText,
-    [isMoment, (text) => rules.isDate(momentOf(text as string))],
+    textType,
+    [momentRule, (text) => rules.isDate(momentOf(text as string))],
   ]);
 
-/** A property of a view, with its example. */
+/** Creates a decorator for a property of a view. Views are answers, so nothing is validated. */
 const Shown =
   <T>(schema: Schema) =>
   (example: T, description?: string): PropertyDecorator =>

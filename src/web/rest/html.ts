@@ -11,6 +11,7 @@ export const escaped = (text: string): string =>
 const style =
   ':root{color-scheme:light dark}' +
   'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:10vh auto;padding:0 1rem;overflow-wrap:anywhere}';
+/** Content security policy of a page: nothing but its own style. */
 const policy = `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; frame-ancestors 'none'`;
 
 /** Sends a plain page that is not cached. @param paragraphs HTML, escaped by the caller */

@@ -1,6 +1,7 @@
 import { invalidRequest } from '../../base/common/errors.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 
+/** One page of a list. */
 export interface Page<T> {
   readonly data: T[];
   /** Opaque; null on the last page. */
@@ -25,6 +26,7 @@ export function pageFrom<T>(items: readonly T[], keyOf: (item: T) => string, lim
   return { data, nextCursor: last !== undefined && items.length > limit ? cursorAt(keyOf(last)) : null };
 }
 
+/** The cursor of the page after the item with this key. */
 const cursorAt = (key: string): string => Buffer.from(key).toString('base64url');
 
 /**

@@ -39,14 +39,16 @@ export class ProblemFilter implements ExceptionFilter {
     this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
   }
 
+  /** Answers a failed request. */
   send(exception: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { status, headers, body } = this.answer(exception, request.id);
-    const own = request.routeOptions.config?.errorBody?.(exception, request);
+    const ownBody = request.routeOptions.config?.errorBody?.(exception, request);
     void reply.status(status).headers(headers);
-    if (own) void reply.header('content-type', own.type).send(own.body);
+    if (ownBody) void reply.header('content-type', ownBody.type).send(ownBody.body);
     else void reply.send(body);
   }
 
+  /** The answer to a failed request. */
   answer(exception: unknown, requestId: string): ProblemAnswer {
     const problem = loggedProblem(exception, requestId);
     const { retryAfterMs, headers } = problem.details;
@@ -70,7 +72,7 @@ export const statusOfProblem = (exception: unknown): number => httpStatusOf(asPr
 
 const httpStatusOf = ({ code, details }: Problem): number => details.status ?? errorTable[code].http;
 
-/** The body of the answer. */
+/** A problem as problem+json. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const { title } = errorTable[problem.code];
   const { errors, fallback, retryElsewhere, signInUrl } = problem.details;
@@ -98,7 +100,10 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
-/** The problem does not name the host, which is logged. A change may have been committed before the connection was lost. */
+/**
+ * The problem of a database that does not answer. It does not name the host, which is logged. A change may have been committed
+ * before the connection was lost.
+ */
 const databaseUnavailable = new Problem(
   'database_unavailable',
   'The database does not answer; check whether a change was made, then try again',
@@ -128,7 +133,7 @@ export function loggedProblem(exception: unknown, requestId: string): Problem {
   return problem;
 }
 
-/** Fastify marks its own errors with `statusCode`. */
+/** The status of an error of Fastify, which marks its own errors with `statusCode`. */
 function statusOf(exception: unknown): number | undefined {
   if (typeof exception !== 'object' || exception === null || !('statusCode' in exception)) return undefined;
   return typeof exception.statusCode === 'number' ? exception.statusCode : undefined;

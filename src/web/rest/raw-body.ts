@@ -75,6 +75,7 @@ export function refuseType(
   done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
 }
 
+/** The problem of a body that exceeds a limit. */
 const tooMuch = (excess: string): Problem => new Problem('invalid_request', `The body ${excess}`);
 
 const encodedBody = (encoding: string): Problem =>
@@ -84,12 +85,13 @@ const encodedBody = (encoding: string): Problem =>
     { status: 415 },
   );
 
+/** The option `rawBody` of a route. */
 const rawBodyIn = (config: unknown): RawBody | undefined =>
   typeof config === 'object' && config !== null && 'rawBody' in config
     ? (config.rawBody as RawBody)
     : undefined;
 
-/** A quick check: most JSON contains neither 16 digits in a row nor a large exponent. */
+/** Matches a JSON text that may have a number that a double cannot represent: most have neither 16 digits in a row nor a large exponent. */
 const suspicious = /\d{16}|\d[eE]\+?\d{3}/;
 /**
  * Matches strings, in order to skip their digits, and numbers that a double may not represent. The alternatives cannot
@@ -117,23 +119,24 @@ export function alteredNumber(json: string): FieldProblem | undefined {
   return undefined;
 }
 
-/** Parses the text with a marker in place of the number and searches for the marker. */
+/** The JSON pointer to a number in a text. Parses the text with a marker in place of the number, and searches for the marker. */
 function pointerTo(json: string, at: number, length: number): string {
-  const mark = `number ${at}`;
+  const marker = `number ${at}`;
   try {
-    const marked = `${json.slice(0, at)}${JSON.stringify({ [mark]: mark })}${json.slice(at + length)}`;
-    return pathOf(JSON.parse(marked), mark) ?? '';
+    const marked = `${json.slice(0, at)}${JSON.stringify({ [marker]: marker })}${json.slice(at + length)}`;
+    return pathOf(JSON.parse(marked), marker) ?? '';
   } catch {
     return '';
   }
 }
 
-function pathOf(value: unknown, mark: string): string | undefined {
+/** The JSON pointer to the marker in a value. */
+function pathOf(value: unknown, marker: string): string | undefined {
   const open: [value: unknown, path: string][] = [[value, '']];
   for (let next = open.pop(); next; next = open.pop()) {
     const [part, path] = next;
     if (typeof part !== 'object' || part === null) continue;
-    if ((part as Record<string, unknown>)[mark] === mark) return path;
+    if ((part as Record<string, unknown>)[marker] === marker) return path;
     for (const [name, member] of Object.entries(part)) open.push([member, `${path}/${escapePointer(name)}`]);
   }
   return undefined;

@@ -5,9 +5,10 @@ import { gzip } from 'node:zlib';
 const compress = promisify(gzip);
 const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
+/** Whether a client accepts gzip. @param accepted its Accept-Encoding */
 export const takesGzip = (accepted: string | string[] = ''): boolean => acceptsGzip.test(String(accepted));
 
-/** Content that never changes: each answer sends the same buffer. */
+/** A file that never changes: each answer sends the same buffer, compressed if the client accepts it. */
 export class StaticFile {
   private gzipped: Promise<Buffer> | undefined;
 
@@ -16,7 +17,7 @@ export class StaticFile {
     private readonly plain: Buffer,
   ) {}
 
-  /** @param accepted the request's Accept-Encoding */
+  /** Answers with the file. @param accepted the request's Accept-Encoding */
   async send(accepted: string | undefined, reply: FastifyReply): Promise<void> {
     const zipped = takesGzip(accepted);
     void reply.headers({ 'content-type': this.type, vary: 'accept-encoding' });

@@ -4,21 +4,24 @@ import { basename, join } from 'node:path';
 import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
 import type { ServerUser } from './server-process.js';
 
-/** Entries of postmaster.pid. */
+/** The entries of postmaster.pid, the file of a running server. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
+  /** Whether the server accepts connections. */
   readonly ready: boolean;
 }
 
+/** Numbers of the lines of these entries. */
 const postmasterLines = { pid: 0, port: 3, status: 7 };
 
-/** The folder of one embedded server: its data, its password, its log, its lock and its users. */
+/** The folder of one embedded server: its data, its password, its log, its lock and the processes that use it. */
 export class ClusterFiles {
   readonly data: string;
   readonly log: string;
   readonly lock: string;
   private readonly passwordFile: string;
+  /** Folder with an empty file for each process that uses the server. */
   private readonly usersFolder: string;
 
   constructor(readonly directory: string) {
@@ -72,12 +75,12 @@ export class ClusterFiles {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
   }
 
-  /** Removes the users of a server that died, because they do not use the new one. */
+  /** Removes the records of processes that used a server that died, because they do not use the new one. */
   forgetUsers(): void {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }
 
-  /** Records a user of the server. @returns a function that removes it and returns whether others use the server */
+  /** Records that this process uses the server. @returns a function that removes the record and returns whether others use it */
   addUser(): () => boolean {
     const name = `${identityOf(process.pid) ?? process.pid}.${randomUUID()}`;
     writeFileSync(join(this.usersFolder, name), '');

@@ -20,6 +20,7 @@ import { messageOf } from '../../common/message-of.js';
 import { identityOf, lives } from '../../common/process-identity.js';
 import { PostgresBinaries } from './postgres-binaries.js';
 
+/** Options of an embedded server. */
 export interface EmbeddedPostgresOptions {
   /** Folder of the server's data, password and log; created if missing. */
   readonly directory: string;
@@ -38,7 +39,7 @@ export interface RunningPostgres {
   readonly port: number;
   /** Whether the server was already running, left by a killed process or shared with a running one. */
   readonly attached: boolean;
-  /** false: it has ended and was not restarted. If that cannot be determined, true. */
+  /** Whether the server's process lives. True if that cannot be determined. */
   isRunning(): boolean;
   /** Stops the server, or leaves it to the other processes that still use it. */
   stop(): Promise<void>;
@@ -47,7 +48,11 @@ export interface RunningPostgres {
 const userName = 'toolkeeper';
 /** Timeout of the stop for the lock, if another process is starting or stopping the server. */
 const stopLockTimeoutMs = 60_000;
-/** Transient start failures: another program took the port, or children of a killed server are still ending. */
+/** Pause between two tries to start. */
+const startPauseMs = 250;
+/** Interval of checks whether the server is ready, or has ended. */
+const checkMs = 10;
+/** Messages of start failures that may be over soon: another program took the port, or children of a killed server are still ending. */
 const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
 /** A PostgreSQL server from an npm package, with its data in a local folder, shared by the processes of one machine. */
@@ -130,6 +135,7 @@ export class EmbeddedPostgres {
     return undefined;
   }
 
+  /** Starts the server. @param port absent: a free one */
   private async startServer(user: ServerUser, deadline: number, port?: number): Promise<Postmaster> {
     const { directory } = this.options;
     const native = await this.binaries.usableBy(user);
@@ -146,7 +152,7 @@ export class EmbeddedPostgres {
         if (!transient.test(reason) || Date.now() > deadline) {
           throw new EmbeddedPostgresError(`it does not start (${reason})`, { cause: error });
         }
-        await delay(250);
+        await delay(startPauseMs);
       }
     }
   }
@@ -157,17 +163,12 @@ export class EmbeddedPostgres {
     const unfinished = join(program.directory, 'data.unfinished');
     rmSync(unfinished, { recursive: true, force: true });
     const args = [
-      [
-        '--pgdata',
-        join(folder, 'data.unfinished'),
-        '--pwfile',
-        join(folder, 'password'),
-        '--username',
-        userName,
-      ],
-      ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
-      ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-    ].flat();
+      `--pgdata=${join(folder, 'data.unfinished')}`,
+      `--pwfile=${join(folder, 'password')}`,
+      `--username=${userName}`,
+      ...['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
+      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+    ];
     const logged = logSize(program.log);
     const code = await exitOf(startProgram('initdb', args, program));
     if (code !== 0) throw new EmbeddedPostgresError(`initdb failed (${logTail(program.log, logged)})`);
@@ -199,16 +200,18 @@ export class EmbeddedPostgres {
         child?.kill('SIGQUIT');
         throw new EmbeddedPostgresError(`process ${pid} was not ready within ${this.startTimeoutMs} ms`);
       }
-      await delay(10);
+      await delay(checkMs);
     }
     throw new EmbeddedPostgresError(`process ${pid} ended while it was starting`);
   }
 
+  /** A function that stops the server; later calls wait for the first. */
   private stopOnce(pid: number, removeUser: () => boolean): () => Promise<void> {
     let stopped: Promise<void> | undefined;
     return () => (stopped ??= this.stop(pid, removeUser));
   }
 
+  /** Ends this process's use of the server, and stops it unless others use it. */
   private async stop(pid: number, removeUser: () => boolean): Promise<void> {
     const release = await acquireLock(this.files.lock, stopLockTimeoutMs);
     try {
@@ -218,6 +221,7 @@ export class EmbeddedPostgres {
     }
   }
 
+  /** Ends the server. @throws EmbeddedPostgresError if it does not end */
   private async terminate(pid: number): Promise<void> {
     // SIGINT rolls back open transactions and writes a checkpoint. SIGQUIT leaves recovery to the next start.
     const stopped = (await this.endBy('SIGINT', pid, 15_000)) || (await this.endBy('SIGQUIT', pid, 5_000));
@@ -230,7 +234,7 @@ export class EmbeddedPostgres {
     if (identity === undefined) return true;
     process.kill(pid, signal);
     // Waits for the identity: the command line disappears a moment before the process.
-    for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(10)) {
+    for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(checkMs)) {
       if (!lives(identity)) return true;
     }
     return false;

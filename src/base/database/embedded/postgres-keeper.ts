@@ -3,12 +3,14 @@ import { type BackOff, backOff } from '../../common/back-off.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import type { EmbeddedPostgres, RunningPostgres } from './embedded-postgres.js';
 
+/** Options of a keeper, for tests. */
 export interface KeeperOptions {
   readonly logger?: Pick<Logger, 'error' | 'log'>;
   /** Interval of liveness checks (default 500 ms). */
   readonly checkIntervalMs?: number;
 }
 
+/** Pauses between failed starts. */
 const pauses: BackOff = { firstMs: 500, maxMs: 30_000 };
 /** Uptime after which the death of a server does not count as a failed start. */
 const sustainedMs = 30_000;
@@ -20,9 +22,11 @@ const sustainedMs = 30_000;
 export class PostgresKeeper {
   private readonly logger: Pick<Logger, 'error' | 'log'>;
   private readonly loop: IntervalLoop;
-  /** Absent while the server is down. */
+  /** Start of the running server, by performance.now(); undefined while it is down. */
   private startedAt: number | undefined = performance.now();
+  /** Starts in a row that failed or did not last. */
   private failures = 0;
+  /** Earliest time of the next start, by performance.now(). */
   private tryAt = 0;
 
   private constructor(
@@ -34,18 +38,18 @@ export class PostgresKeeper {
     this.loop = new IntervalLoop(
       () => this.check(),
       checkIntervalMs,
-      (error) => this.failed(error),
+      (error) => this.onFailedStart(error),
     );
   }
 
-  /** @throws EmbeddedPostgresError if the first start fails */
+  /** Starts the server and keeps it running. @throws EmbeddedPostgresError if the first start fails */
   static async start(postgres: EmbeddedPostgres, options: KeeperOptions = {}): Promise<PostgresKeeper> {
     const keeper = new PostgresKeeper(postgres, await postgres.start(), options);
     keeper.loop.start();
     return keeper;
   }
 
-  /** Stays the same across restarts. */
+  /** URL of the server, which stays the same across restarts. */
   get url(): string {
     return this.server.url;
   }
@@ -60,24 +64,25 @@ export class PostgresKeeper {
     await this.server.stop();
   }
 
+  /** Restarts the server if it has ended and the pause is over. */
   private async check(): Promise<void> {
     const now = performance.now();
     if (this.server.isRunning() || now < this.tryAt) return;
-    if (this.startedAt !== undefined) this.died(now - this.startedAt);
+    if (this.startedAt !== undefined) this.onDeath(now - this.startedAt);
     if (now < this.tryAt) return;
     this.server = await this.postgres.startAgain(this.server.port);
     this.startedAt = performance.now();
     this.logger.log(`The embedded PostgreSQL runs again (pid ${this.server.pid})`);
   }
 
-  private died(livedMs: number): void {
+  private onDeath(livedMs: number): void {
     this.startedAt = undefined;
     this.logger.error(`The embedded PostgreSQL (pid ${this.server.pid}) has ended and is started again`);
     if (livedMs >= sustainedMs) this.failures = 0;
     else this.pause();
   }
 
-  private failed(error: unknown): void {
+  private onFailedStart(error: unknown): void {
     this.logger.error(error);
     this.pause();
   }

@@ -4,15 +4,18 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { StartError } from '../../common/start-error.js';
 
+/** How to start a program of PostgreSQL. */
 export interface ProgramOptions {
   /** The folder with `bin`. */
   readonly native: string;
   readonly user: ServerUser;
   /** The cluster's folder. */
   readonly directory: string;
+  /** Path of the log, to which the program's output is appended. */
   readonly log: string;
 }
 
+/** Size of the log at which a start begins a new one. */
 const maxLogBytes = 10 * 1024 * 1024;
 
 /**
@@ -29,8 +32,8 @@ export function startProgram(
   options: ProgramOptions,
 ): ChildProcess {
   const folder = openSync(options.directory, constants.O_RDONLY | constants.O_DIRECTORY);
-  const tooLong = (statSync(options.log, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes;
-  const log = openSync(options.log, tooLong ? 'w' : 'a', 0o600);
+  const isLogTooLong = logSize(options.log) > maxLogBytes;
+  const log = openSync(options.log, isLogTooLong ? 'w' : 'a', 0o600);
   try {
     return spawn(join(options.native, 'bin', program), args, {
       ...options.user,
@@ -46,6 +49,9 @@ export function startProgram(
   }
 }
 
+/** Max characters of the log in an error's message. */
+const maxTailLength = 2_000;
+
 /** The end of the log after `fromByte`, for an error's message. */
 export function logTail(log: string, fromByte: number): string {
   const bytes = readFileSync(log);
@@ -53,9 +59,10 @@ export function logTail(log: string, fromByte: number): string {
     .subarray(fromByte > bytes.length ? 0 : fromByte)
     .toString('utf8')
     .trim()
-    .slice(-2_000);
+    .slice(-maxTailLength);
 }
 
+/** Bytes of the log; 0 if there is none. */
 export const logSize = (log: string): number => statSync(log, { throwIfNoEntry: false })?.size ?? 0;
 
 /** A port of 127.0.0.1 that was free a moment ago. */

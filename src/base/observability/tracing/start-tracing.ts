@@ -65,8 +65,9 @@ const samplers: Record<TracingConfig['sampler'], (ratio: number) => Sampler> = {
   parentbased_traceidratio: (ratio) => byParent(new TraceIdRatioBasedSampler(ratio)),
 };
 
-/** OpenTelemetry drops spans silently. Logs that once, not for every batch. */
+/** Logs when spans are lost, once and not for every batch, because OpenTelemetry drops them silently. */
 class LoggedExporter implements SpanExporter {
+  /** Number of spans lost since the last batch that arrived. */
   private lost = 0;
 
   constructor(
@@ -105,6 +106,7 @@ class LoggedExporter implements SpanExporter {
   }
 }
 
+/** Kinds of spans in OpenTelemetry's numbers. */
 const kinds = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT, server: SpanKind.SERVER };
 
 /**
@@ -113,6 +115,7 @@ const kinds = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT, server: Sp
  */
 export class OtelTracer extends Tracer {
   readonly on = true;
+  /** The context of the current span. */
   private readonly around = new AsyncLocalStorage<Context>();
   private readonly clock = new SpanClock();
 
@@ -167,8 +170,15 @@ export class OtelTracer extends Tracer {
   }
 }
 
-/** Converts `performance.now()` to milliseconds since the epoch, so that spans of one call match to the microsecond. */
+/** Max difference, in milliseconds, that the resolution of `Date` may cause. */
+const dateResolutionMs = 2;
+
+/**
+ * Converts `performance.now()` to milliseconds since the epoch. All spans of a call use the same difference of the two clocks,
+ * so that their times match to the microsecond.
+ */
 class SpanClock {
+  /** Milliseconds since the epoch at which `performance.now()` was 0. */
   private epoch = Date.now() - performance.now();
 
   now(): number {
@@ -177,8 +187,8 @@ class SpanClock {
 
   at(time: number): number {
     const epoch = Date.now() - performance.now();
-    // The clocks may drift or be set. Smaller differences are the resolution of `Date`.
-    if (Math.abs(epoch - this.epoch) > 2) this.epoch = epoch;
+    // The clocks may drift or be set.
+    if (Math.abs(epoch - this.epoch) > dateResolutionMs) this.epoch = epoch;
     return this.epoch + time;
   }
 }
@@ -212,13 +222,13 @@ function remoteContext(traceparent: string | undefined): Context | undefined {
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
 }
 
-/** Members that distinguish our errors from Node's. */
-const wordsOf = ['code', 'type', 'reason', 'name'] as const;
+/** Members of an error that may hold its kind, in order of preference. */
+const kindMembers = ['code', 'type', 'reason', 'name'] as const;
 
 /** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`, without its message, which may quote data. */
 export function errorTypeOf(error: unknown): string {
-  const found = wordsOf
-    .map((word) => (error as Partial<Record<string, unknown>> | null | undefined)?.[word])
-    .find((word) => typeof word === 'string' && word !== '');
+  const found = kindMembers
+    .map((member) => (error as Partial<Record<string, unknown>> | null | undefined)?.[member])
+    .find((value) => typeof value === 'string' && value !== '');
   return typeof found === 'string' ? found.slice(0, 64) : 'unknown';
 }

@@ -1,3 +1,4 @@
+/** Attributes of a span, by their OpenTelemetry names. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanOptions {
@@ -7,8 +8,9 @@ export interface SpanOptions {
   readonly traceparent?: string | undefined;
 }
 
-/** A span whose work is in progress. */
+/** A span of traces whose work is in progress. */
 export interface Span {
+  /** Adds attributes. */
   set(attributes: SpanAttributes): void;
   /** Marks work that failed without throwing. @param type one of few words, such as `timeout` */
   fail(type: string): void;
@@ -42,7 +44,7 @@ export abstract class Tracer {
   abstract open(name: string, attributes: SpanAttributes): OpenSpan;
 
   /**
-   * Adds a span for completed work; the attribute `error.type` marks a failure.
+   * Adds a child of the current span for completed work; the attribute `error.type` marks a failure.
    * @param from start and `to` end, by `performance.now()`
    */
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;

@@ -10,7 +10,7 @@ import type {
 import { SampleRing, type WindowCounts } from './sample-ring.js';
 
 const pass: CircuitDecision = { kind: 'pass' };
-/** Retry pause if all probe slots are taken: one is likely to be free then, or the circuit closed. */
+/** Retry pause while all probe slots are taken. After it, one is likely to be free, or the circuit to be closed. */
 const probeRetryMs = 1_000;
 
 /**
@@ -20,7 +20,7 @@ const probeRetryMs = 1_000;
 export class CircuitBreaker {
   private window: SampleRing;
   private state: CircuitState;
-  /** First opening since it was last closed, milliseconds since the epoch; null while it is closed. */
+  /** Time of the first opening since the circuit was last closed, milliseconds since the epoch; null while it is closed. */
   private firstOpening: number | null = null;
 
   constructor(
@@ -68,13 +68,13 @@ export class CircuitBreaker {
         // The call was admitted before the opening, so its result changes nothing.
         return;
       case 'half_open':
-        if (state.slots.delete(executionId)) this.takeProbe(state, fault, now);
+        if (state.slots.delete(executionId)) this.recordProbe(state, fault, now);
     }
   }
 
   /**
    * Restores the state from before a restart. A circuit that was not closed is open again until its time to probe. Any other
-   * opens if a fault in the window would have opened it, and too few calls have succeeded since the last fault.
+   * circuit opens if a fault in the window would have opened it, and too few calls have succeeded since the last fault.
    * @param samples samples of two windows, because the effect of a fault depends on the window before it
    */
   restore({ samples, last, closedAt = -Infinity, openSince, held }: CircuitPast): void {
@@ -148,6 +148,13 @@ export class CircuitBreaker {
     return { ...this.window.totals(this.clock.now()) };
   }
 
+  /** Whether these counts of a window open the circuit. */
+  opensAt({ calls, faults }: WindowCounts): boolean {
+    const { failures, minFailureRate, minCalls = 0 } = this.settings;
+    // Division, because multiplication is inexact: 100 · 0.07 is more than 7.
+    return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
+  }
+
   /** Time since which calls are refused, in milliseconds since the epoch; null while closed. Failed probes do not reset it. */
   openSince(): number | null {
     return this.firstOpening;
@@ -170,7 +177,8 @@ export class CircuitBreaker {
     return { kind: 'refuse', reason: held, retryAfterMs: this.settings.maxOpenMs };
   }
 
-  private takeProbe(state: CircuitState & { kind: 'half_open' }, fault: boolean, now: number): void {
+  /** Records the result of a probe: a fault opens the circuit, enough successes close it. */
+  private recordProbe(state: CircuitState & { kind: 'half_open' }, fault: boolean, now: number): void {
     if (fault) {
       this.open(now, 'A probe failed');
       return;
@@ -199,13 +207,6 @@ export class CircuitBreaker {
       opening = { at, reason: this.faultsReason(at, window) };
     }
     return opening;
-  }
-
-  /** Whether these counts of a window open the circuit. */
-  opensAt({ calls, faults }: WindowCounts): boolean {
-    const { failures, minFailureRate, minCalls = 0 } = this.settings;
-    // Division, because multiplication is inexact: 100 · 0.07 is more than 7.
-    return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
   }
 
   private isFailing(now: number, window = this.window): boolean {
@@ -240,11 +241,13 @@ export class CircuitBreaker {
     return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));
   }
 
+  /** Changes the state without emitting it. */
   private set(state: CircuitState): void {
     this.firstOpening = state.kind === 'closed' ? null : (this.firstOpening ?? state.since);
     this.state = state;
   }
 
+  /** Changes the state and emits the change. */
   private enter<S extends CircuitState & { reason: string }>(state: S, at: number): S {
     const from = this.state.kind;
     this.set(state);

@@ -7,6 +7,7 @@ export interface CircuitSettings {
   /** Min calls in the window before the circuit can open. Absent: no minimum. */
   readonly minCalls?: number;
   readonly windowMs: number;
+  /** Duration of the first opening. It doubles with each opening in a row. */
   readonly openMs: number;
   readonly maxOpenMs: number;
   /** Max probes in half-open. As many successes close the circuit. */
@@ -15,6 +16,7 @@ export interface CircuitSettings {
   readonly faultsAre?: string;
 }
 
+/** Members of all states. */
 interface StateBase {
   /** Milliseconds since the epoch. */
   readonly since: number;
@@ -24,6 +26,7 @@ interface StateBase {
   readonly openings: number;
 }
 
+/** The state of a circuit. */
 export type CircuitState =
   | (StateBase & { readonly kind: 'closed'; readonly reason: string | null })
   | (StateBase & {
@@ -80,7 +83,7 @@ export interface CircuitPast {
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
   /** The last change. */
   readonly last?: Omit<CircuitChange, 'from' | 'by'> & { readonly id?: string };
-  /** First opening since it was last closed. */
+  /** Time of the first opening since it was last closed. */
   readonly openSince?: number;
   /** Time at which it was last closed. Earlier samples do not count. */
   readonly closedAt?: number;

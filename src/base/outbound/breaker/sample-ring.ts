@@ -1,3 +1,4 @@
+/** Number of calls in a window, and of faults among them. */
 export interface WindowCounts {
   readonly calls: number;
   readonly faults: number;
@@ -17,6 +18,7 @@ export class SampleRing {
 
   constructor(
     readonly windowMs: number,
+    /** Number of slices. */
     private readonly size = 60,
   ) {
     this.sliceMs = windowMs / size;
@@ -29,6 +31,7 @@ export class SampleRing {
     this.count(at, 1, fault ? 1 : 0);
   }
 
+  /** Counts of the window that ends now. The same object each time: copy it to keep it. */
   totals(now: number): WindowCounts {
     this.advance(this.sliceOf(now));
     return this.total;

@@ -38,6 +38,7 @@ export class AuditLog {
     }
   }
 
+  /** A page of entries, newest first. @throws Problem `invalid_request` for an invalid cursor */
   async list(query: AuditQuery): Promise<Page<AuditEntryView>> {
     const { target, action, userId, keyId, since, until, limit, cursor } = query;
     const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));

@@ -13,7 +13,7 @@ import {
 import type { JsonDifference } from '../../../base/common/json-differences.js';
 import { ApiProperty } from '@nestjs/swagger';
 
-const word = 'custom-tools/word_count';
+const exampleTarget = 'custom-tools/word_count';
 export const maxReasonLength = 500;
 export const maxTargetLength = 512;
 /** The reason of an act, if its route takes one. */
@@ -34,9 +34,10 @@ export class UnconfirmedView {
   readonly missing!: string[];
 }
 
+/** Filters of the list of entries. */
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
-    example: word,
+    example: exampleTarget,
     description:
       "A target and the targets below it, or a name: 'disk_usage' finds 'tool-health/disk_usage' too",
   })
@@ -64,7 +65,7 @@ export class AuditEntryView {
   @NullableText('10.0.0.7') readonly address!: string | null;
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly requestId!: string;
   @Example('updateCustomTool', 'The operation, by its id in this document') readonly action!: string;
-  @Example(word, 'The path of what it was done to, below /api/v1/') readonly target!: string;
+  @Example(exampleTarget, 'The path of what it was done to, below /api/v1/') readonly target!: string;
   @NullableText('support', 'Of the target; null: of none') readonly project!: string | null;
   @Example(200, 'HTTP status of the answer') readonly status!: number;
   @NullableText('claude-code', 'The agent (OAuth client) that showed the access token')

@@ -20,27 +20,36 @@ import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.
 /** Marks operations of administrators while the OpenAPI document is built. */
 export const auditedOperation = 'x-audited';
 
+/** Metadata keys of `@Audited` and `@AuditedRead`. */
 export const AUDITED = 'toolkeeper:audited';
-
 export const AUDITED_READ = 'toolkeeper:audited-read';
 
 /** Marks a route that shows inputs and answers of tools or models: each read by an operator is audited. */
 export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
 
-/** Reads the current state that an act may change, without secrets and without what changes by itself. */
-type Look = (modules: ModuleRef, params: PathParams) => Promise<object>;
+/** Reads the state that an act may change, without secrets and without members that change by themselves. */
+type StateReader = (modules: ModuleRef, params: PathParams) => Promise<object>;
 
-/** Sets which member of an answer, also a path parameter, names the resource in audit entries, and how its state is read. */
-export const Audited = (member: string, look: Look): ClassDecorator => SetMetadata(AUDITED, { member, look });
+/** How a controller's acts are audited. */
+interface AuditSettings {
+  /** Member of an answer to a creation, and path parameter, that names the resource. */
+  readonly member: string;
+  readonly readState: StateReader;
+}
+
+/** Sets how the acts of a controller are audited. */
+export const Audited = (member: string, readState: StateReader): ClassDecorator =>
+  SetMetadata(AUDITED, { member, readState } satisfies AuditSettings);
 
 /** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;
 
-const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** Methods that change nothing. */
+const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Whether a request may change something that other replicas must apply. */
 export const isAct = (method: string, route: string): boolean =>
-  !reading.has(method) && !/\/(test|try|validate|replay)$/.test(route);
+  !readMethods.has(method) && !/\/(test|try|validate|replay)$/.test(route);
 
 /**
  * Writes one audit entry for each administrative request, successful or not, before it is answered. A change is answered when
@@ -58,33 +67,36 @@ export class AuditInterceptor implements NestInterceptor {
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
-    const asked = http.getRequest<FastifyRequest>();
+    const request = http.getRequest<FastifyRequest>();
     const isRead = this.reflector.get<true | undefined>(AUDITED_READ, context.getHandler());
-    const isAudited = isRead ? principalOf(asked).scopes.has('tools:admin') : !reading.has(asked.method);
+    const isAudited = isRead
+      ? principalOf(request).scopes.has('tools:admin')
+      : !readMethods.has(request.method);
     if (!isAudited) return next.handle();
-    const { params, ...request } = partsOf(asked);
-    const of = this.reflector.get<{ member: string; look: Look } | undefined>(AUDITED, context.getClass());
-    const look = async (named = params): Promise<object | undefined> =>
-      of?.look(this.modules, named).catch(() => undefined);
-    const before = await look();
+    const { params, route, by } = partsOf(request);
+    const settings = this.reflector.get<AuditSettings | undefined>(AUDITED, context.getClass());
+    const readState = async (named = params): Promise<object | undefined> =>
+      settings?.readState(this.modules, named).catch(() => undefined);
+    const before = await readState();
     const action = context.getHandler().name;
-    const write = async (status: number, made?: object, error: string | null = null): Promise<void> => {
-      const name = made && of && (Reflect.get(made, of.member) as string);
-      const named = name && of ? { ...params, [of.member]: name } : params;
+    /** Writes the entry. @param created the answer to a creation, which names the new resource */
+    const write = async (status: number, created?: object, error: string | null = null): Promise<void> => {
+      const name = created && settings && (Reflect.get(created, settings.member) as string);
+      const named = name && settings ? { ...params, [settings.member]: name } : params;
       const old = name ? {} : before;
-      const changes = old && error === null ? changesBetween(old, await look(named)) : [];
-      const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
+      const changes = old && error === null ? changesBetween(old, await readState(named)) : [];
+      const path = [targetOf(route, params), ...(name ? [name] : [])].join('/');
       // The path is the sender's text, even for unknown names, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
-      const { project = null } = asked;
-      await this.log.write({ ...request.by, action, target, project, status, error, changes });
+      const { project = null } = request;
+      await this.log.write({ ...by, action, target, project, status, error, changes });
     };
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
         const { statusCode } = http.getResponse<FastifyReply>();
-        const isMade = statusCode === 201 && Object.keys(params).length === 0;
-        const written = write(statusCode, isMade ? (answer as object) : undefined);
-        const passed = isAct(asked.method, request.route) ? this.barrier.pass() : [];
+        const isCreation = statusCode === 201 && Object.keys(params).length === 0;
+        const written = write(statusCode, isCreation ? (answer as object) : undefined);
+        const passed = isAct(request.method, route) ? this.barrier.pass() : [];
         const [missing] = await Promise.all([passed, written]);
         // A replica that does not know a new resource looks for it in the database.
         if (missing.length === 0 || statusCode === 201) return answer;
@@ -100,7 +112,10 @@ export class AuditInterceptor implements NestInterceptor {
   }
 }
 
+/** Max length of the changes of an entry, as JSON, and max number of paths in place of longer ones. */
 const maxChangesLength = 8_192;
+const maxPaths = 100;
+/** The members of a state that are compared one by one. */
 const members = (value: unknown): object | undefined =>
   isObject(value) && !(value instanceof Date) ? value : undefined;
 
@@ -108,9 +123,10 @@ const members = (value: unknown): object | undefined =>
 function changesBetween(before: object, after: object | undefined): JsonDifference[] {
   const changes = jsonDifferences(before, after ?? before, members);
   const isShort = JSON.stringify(changes).length <= maxChangesLength;
-  return isShort ? changes : changes.slice(0, 100).map(({ path }) => ({ path }));
+  return isShort ? changes : changes.slice(0, maxPaths).map(({ path }) => ({ path }));
 }
 
+/** The parts of a request for its entry. */
 function partsOf(request: FastifyRequest) {
   return {
     params: request.params as PathParams,
@@ -124,13 +140,13 @@ function partsOf(request: FastifyRequest) {
 
 /** The reason that the request gives, also if the request is refused. */
 function reasonIn({ query, body }: FastifyRequest): string | null {
-  const [asked, sent] = [query, body] as ({ reason?: unknown } | null | undefined)[];
-  const reason = asked?.reason ?? sent?.reason;
+  const [inQuery, inBody] = [query, body] as ({ reason?: unknown } | null | undefined)[];
+  const reason = inQuery?.reason ?? inBody?.reason;
   return typeof reason === 'string' ? sanitisedText(reason.slice(0, maxReasonLength)) : null;
 }
 
 /** The resource of a path without the action: `custom-tools/word_count`. */
 function targetOf(route: string, params: PathParams): string {
-  const [own = ''] = /^.*:\w+/.exec(route) ?? [route];
-  return own.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');
+  const [resource = ''] = /^.*:\w+/.exec(route) ?? [route];
+  return resource.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { StoredKey } from './keys.dto.js';
 
+/** The members with which a key is stored first. */
 type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
 
 /** Changes of a key. Absent members stay as they are. */
@@ -15,6 +16,7 @@ const columns = `
   k.created_at AS "createdAt", k.created_by AS "createdBy", k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.revoked_by AS "revokedBy", k.last_used_at AS "lastUsedAt"`;
 
+/** The column of each member that may change. */
 const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
   name: 'name',
   projects: 'projects',
@@ -29,6 +31,7 @@ const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
 export class KeysRepository {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** The revision of the table, which changes with each change of a key. */
   async revision(): Promise<string> {
     const rows: { revision: string }[] = await this.dataSource.query('SELECT revision FROM api_keys_state');
     return rows[0]?.revision ?? '';
@@ -93,8 +96,8 @@ export class KeysRepository {
     );
   }
 
-  /** Stores last uses, unless a later one is stored. @param used milliseconds since the epoch, by id */
-  async used(used: ReadonlyMap<string, number>): Promise<void> {
+  /** Stores last uses, unless later ones are stored. @param used milliseconds since the epoch, by id */
+  async updateLastUses(used: ReadonlyMap<string, number>): Promise<void> {
     await this.dataSource.query(
       `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0))
        FROM unnest($1::text[], $2::float8[]) AS u (id, at) WHERE k.key_id = u.id`,

@@ -23,7 +23,7 @@ import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } fro
 const serverWideScopes: readonly Scope[] = ['audit:read', 'tools:admin', 'admin'];
 
 /** Interval at which last uses are stored, instead of a statement per request. */
-const usesEveryMs = 10_000;
+const usesIntervalMs = 10_000;
 
 /**
  * Makes, changes and revokes API keys. The keys in memory follow the table, which any replica may change; their last uses are
@@ -34,7 +34,9 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   private readonly logger = new Logger(KeysService.name);
   /** Lets one reload run at a time, so that an older answer cannot restore a revoked key. */
   private readonly oneAtATime = new KeyedMutex();
+  /** Stores last uses. */
   private readonly uses: IntervalLoop;
+  /** Revision of the table that is in memory. */
   private revision: string | undefined;
 
   constructor(
@@ -45,7 +47,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   ) {
     this.uses = new IntervalLoop(
       () => this.writeUses(),
-      usesEveryMs,
+      usesIntervalMs,
       (error) => this.logger.warn(error, 'When keys were used last could not be written'),
     );
   }
@@ -54,7 +56,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   async create(body: CreateKeyBody, by: string): Promise<NewKeyView> {
     if (this.config.auth.mode === 'off')
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
-    refuseIdleLimits(body.scopes, body);
+    refuseVoidLimits(body.scopes, body);
     const { id, key } = newKey();
     const { name, owner = name, scopes, projects = null, tools = null, rate = null } = body;
     const { mcpServers = null } = body;
@@ -65,6 +67,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return { ...(await this.get(id)), key };
   }
 
+  /** A page of all keys, newest first. @throws Problem `invalid_request` for an invalid cursor */
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
@@ -76,7 +79,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     );
   }
 
-  /** @throws Problem `not_found` */
+  /** The key with this id. @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
     return viewOf(await this.stored(id), this.known.clock.now());
   }
@@ -85,11 +88,11 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   async update(id: string, body: UpdateKeyBody): Promise<KeyView> {
     const key = await this.stored(id);
     if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);
-    refuseIdleLimits(key.scopes, body);
+    refuseVoidLimits(key.scopes, body);
     const { expiresAt, ...changes } = body;
-    const moment = expiresAt && new Date(expiresAt);
-    const given: KeyChanges = { ...changes, ...(moment !== undefined && { expiresAt: moment || null }) };
-    await this.repository.update(id, given);
+    const expiry = expiresAt ? new Date(expiresAt) : null;
+    const stored: KeyChanges = { ...changes, ...(expiresAt !== undefined && { expiresAt: expiry }) };
+    await this.repository.update(id, stored);
     await this.reload();
     return this.get(id);
   }
@@ -128,11 +131,13 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     });
   }
 
+  /** Stores the last uses since the previous call. */
   private async writeUses(): Promise<void> {
     const used = this.known.takeUsed();
-    if (used.size > 0) await this.repository.used(used);
+    if (used.size > 0) await this.repository.updateLastUses(used);
   }
 
+  /** The row of a key. @throws Problem `not_found` */
   private async stored(id: string): Promise<StoredKey> {
     const key = await this.repository.find(id);
     if (!key) throw new Problem('not_found', `There is no key ${id}`);
@@ -140,21 +145,25 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/** Refuses limits without effect: callers who may register tools can run any code. */
-export function refuseIdleLimits(
+/**
+ * Refuses limits without effect: callers who may register tools can run any code.
+ * @throws Problem `invalid_request` that points at the limit
+ */
+export function refuseVoidLimits(
   scopes: readonly Scope[],
   { projects, tools, mcpServers }: UpdateKeyBody,
 ): void {
   const all = allScopesOf(scopes);
-  const wide = serverWideScopes.filter((scope) => all.has(scope)).join(', ');
+  const serverWide = serverWideScopes.filter((scope) => all.has(scope)).join(', ');
   const detail = (what: string): string =>
     `would not hold a key that has ${what}: leave out the one or the other`;
   const limit = tools ? 'tools' : mcpServers && 'mcpServers';
   if (limit && all.has('tools:admin'))
     throw invalidRequest({ pointer: `/${limit}`, detail: detail('tools:admin') });
-  if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
+  if (projects && serverWide) throw invalidRequest({ pointer: '/projects', detail: detail(serverWide) });
 }
 
+/** A key as callers see it. @param now milliseconds since the epoch */
 function viewOf({ hash: _, ...key }: StoredKey, now: number): KeyView {
   const { expiresAt, revokedAt } = key;
   const isOver = expiresAt !== null && expiresAt.getTime() <= now;

@@ -55,6 +55,7 @@ export const transactionMs = 5 * 60_000;
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 /** Maximum age of a logout token, in seconds. */
 const maxLogoutAge = 300;
+/** Tolerance between the clocks of provider and server. */
 const skewSeconds = 5;
 /** Bounds, in seconds, of the age at which a session's claims are renewed: the lifetime of the access token. */
 const renewalAge = { min: 5, max: 300 };
@@ -78,7 +79,9 @@ export class ProviderClient {
   }
 
   /**
-   * Begins a sign-in: the URL to which the browser goes, and the sealed transaction that it carries.
+   * Begins a sign-in.
+   * @param to console path to open afterwards
+   * @returns the URL to which the browser goes, and the sealed transaction that it carries
    * @throws Problem `not_found` for an unknown issuer, `tool_unavailable` if it does not answer
    */
   async begin(
@@ -86,8 +89,8 @@ export class ProviderClient {
     to: string | undefined,
   ): Promise<{ url: string; sealed: string; endsAt: number }> {
     const openid = await import('openid-client');
-    const { scopes = ['profile', 'email'] } = this.clientOf(this.issuerOf(issuer));
-    const client = await this.configured(issuer);
+    const { scopes = ['profile', 'email'] } = this.consoleOf(this.issuerOf(issuer));
+    const client = await this.clientFor(issuer);
     const state = openid.randomState();
     const nonce = openid.randomNonce();
     const verifier = openid.randomPKCECodeVerifier();
@@ -120,7 +123,7 @@ export class ProviderClient {
     const provider = this.issuerOf(issuer);
     const url = new URL(this.redirectUri);
     url.search = answer;
-    const client = await this.configured(issuer);
+    const client = await this.clientFor(issuer);
     try {
       const { authorizationCodeGrant } = await import('openid-client');
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
@@ -134,13 +137,13 @@ export class ProviderClient {
   /**
    * Fetches a person's current claims from the provider.
    * @returns undefined if the provider has ended the sign-in
-   * @throws an error if it does not answer
+   * @throws Error if it does not answer
    */
-  async renewed({
+  async renew({
     issuer,
     ...before
   }: ProviderTokens & { issuer: string }): Promise<ProviderTokens | undefined> {
-    const client = await this.configured(issuer);
+    const client = await this.clientFor(issuer);
     const { refreshTokenGrant } = await import('openid-client');
     const response = await refreshTokenGrant(client, before.refreshToken ?? '').catch((error: unknown) => {
       const { cause } = error as { cause?: unknown };
@@ -154,7 +157,7 @@ export class ProviderClient {
 
   /** URL where the browser also signs out at the provider; undefined if the provider has none. */
   async signOutUrl({ issuer, idToken }: Pick<SignedIn, 'issuer' | 'idToken'>): Promise<string | undefined> {
-    const client = await this.configured(issuer).catch(() => undefined);
+    const client = await this.clientFor(issuer).catch(() => undefined);
     if (client?.serverMetadata().end_session_endpoint === undefined) return undefined;
     const { buildEndSessionUrl } = await import('openid-client');
     return buildEndSessionUrl(client, {
@@ -169,7 +172,7 @@ export class ProviderClient {
     try {
       if (!issuer) throw new Error('its issuer has no `console` in OIDC_ISSUERS');
       const { claims, typ = 'JWT' } = await issuer.verify(token);
-      const problem = logoutProblem(claims, typ, this.clientOf(issuer).clientId, Date.now() / 1_000);
+      const problem = logoutProblem(claims, typ, this.consoleOf(issuer).clientId, Date.now() / 1_000);
       if (problem !== undefined) throw new Error(problem);
       const [sid, subject] = [textsIn(claims['sid'])[0], textsIn(claims['sub'])[0]];
       return {
@@ -198,21 +201,23 @@ export class ProviderClient {
       : undefined;
   }
 
+  /** The issuer by its URL. @throws Problem `not_found` */
   private issuerOf(issuer: string): TokenIssuer {
     const found = this.issuers.find(({ settings }) => settings.issuer === issuer);
     if (!found) throw new Problem('not_found', 'There is no such provider in OIDC_ISSUERS with `console`');
     return found;
   }
 
-  private clientOf({ settings }: TokenIssuer): ConsoleClient {
+  /** The settings of this server's client at an issuer. */
+  private consoleOf({ settings }: TokenIssuer): ConsoleClient {
     return settings.console as ConsoleClient;
   }
 
   /** The client for one issuer. @throws Problem `tool_unavailable` */
-  private async configured(name: string): Promise<Configuration> {
+  private async clientFor(name: string): Promise<Configuration> {
     const openid = await import('openid-client');
     const issuer = this.issuerOf(name);
-    const { clientId, clientSecret } = this.clientOf(issuer);
+    const { clientId, clientSecret } = this.consoleOf(issuer);
     const metadata = (await issuer.metadata().catch((error: unknown) => {
       throw new Problem('tool_unavailable', `The provider ${name} cannot be used: ${reasonOf(error)}`);
     })) as ServerMetadata;
@@ -257,22 +262,28 @@ async function tokensIn(
   return { claims: verified.claims, idToken, ...rest };
 }
 
-/** The checks of OpenID Connect Back-Channel Logout. @returns what is wrong */
-function logoutProblem(claims: Claims, typ: string, clientId: string, now: number): string | undefined {
+/** The reason to refuse a logout token (OpenID Connect Back-Channel Logout); undefined if it is valid. */
+function logoutProblem(
+  claims: Claims,
+  typ: string,
+  clientId: string,
+  nowSeconds: number,
+): string | undefined {
   const { aud, iat, exp = Infinity, jti, events, nonce, sid, sub } = claims;
-  const age = now - Number(iat);
+  const age = nowSeconds - Number(iat);
   const event = (events as Readonly<Record<string, unknown>> | null | undefined)?.[logoutEvent];
   const isNamed = [sid, sub].some((each) => typeof each === 'string' && each !== '');
   if (!/^(application\/)?(logout\+)?jwt$/i.test(typ)) return 'its header `typ` is not that of a logout token';
   if (!textsIn(aud).includes(clientId)) return 'it is for another client (claim aud)';
   if (!(age >= -skewSeconds && age <= maxLogoutAge)) return 'it is too old, or of the future (claim iat)';
-  if (!(Number(exp) + skewSeconds > now)) return 'it has expired';
+  if (!(Number(exp) + skewSeconds > nowSeconds)) return 'it has expired';
   if (typeof event !== 'object' || event === null) return 'it has no logout event (claim events)';
   if (nonce !== undefined) return 'it has a nonce';
   if (typeof jti !== 'string' || jti === '') return 'it has no id (claim jti)';
   return isNamed ? undefined : 'it names neither a session (sid) nor a person (sub)';
 }
 
+/** Max characters of a provider's reason. */
 const maxReason = 300;
 
 /** The provider's error, or that of the check of its answer, as one short line. */

@@ -39,8 +39,9 @@ const grantEnded = 'The provider has ended the sign-in: it refused the refresh t
 export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
   private readonly logger = new Logger(ProviderSessions.name);
-  private readonly renewing = bulkhead(maxRenewals, Infinity);
-  private readonly flights = new SingleFlight<void>();
+  private readonly renewalSlots = bulkhead(maxRenewals, Infinity);
+  /** Renewals in progress, by the id of the session. */
+  private readonly renewals = new SingleFlight<void>();
   private readonly sealed: SealedValues;
 
   constructor(
@@ -56,7 +57,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     ring: KeyRing,
   ) {
     this.sealed = new SealedValues(ring, 'console session');
-    known.renew = (id) => this.flights.join(id, () => this.renew(id));
+    known.renew = (id) => this.renewals.join(id, () => this.renew(id));
   }
 
   /**
@@ -143,7 +144,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   /** Renews a session's claims. If the provider does not answer, the session stays as it is. */
   private async renew(id: string): Promise<void> {
     try {
-      await this.renewing.execute(() => (this.known.isDue(id) ? this.renewNow(id) : undefined));
+      await this.renewalSlots.execute(() => (this.known.isDue(id) ? this.renewNow(id) : undefined));
     } catch (error) {
       this.logger.warn(`Claims of console sessions cannot be renewed: ${messageOf(error)}`);
       this.known.postpone(id, this.keys.clock.now() + retryPauseMs);
@@ -152,21 +153,21 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
 
   /** Renews a session under a lock. Other replicas that wait for the lock then find that it is not due. */
   private async renewNow(id: string): Promise<void> {
-    const ended = await this.dataSource.transaction(async (sql) => {
-      await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console session ${id}`]);
-      const [row] = await sql.query<(EndedSession & { sealed: string })[]>(
+    const ended = await this.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console session ${id}`]);
+      const [row] = await manager.query<(EndedSession & { sealed: string })[]>(
         `SELECT issuer, claims, id_token AS sealed FROM console_sessions WHERE session_hash = $1 AND renew_at <= $2`,
         [id, new Date(this.keys.clock.now())],
       );
       if (!row) return undefined;
       const tokens = this.sealed.open(row.sealed) as ProviderTokens | undefined;
-      const next = tokens && (await this.client.renewed({ ...row, ...tokens }));
+      const next = tokens && (await this.client.renew({ ...row, ...tokens }));
       await (next
-        ? sql.query(
+        ? manager.query(
             'UPDATE console_sessions SET claims = $2, id_token = $3, renew_at = $4 WHERE session_hash = $1',
             [id, ...this.storable(next)],
           )
-        : sql.query('DELETE FROM console_sessions WHERE session_hash = $1', [id]));
+        : manager.query('DELETE FROM console_sessions WHERE session_hash = $1', [id]));
       return next ? undefined : row;
     });
     await this.reload();
@@ -179,6 +180,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     return [JSON.stringify(claims), this.sealed.seal({ idToken, refreshToken }), renewAt];
   }
 
+  /** Writes the end of a session to the audit log. */
   private async recordEnd({ issuer, claims }: EndedSession, by: EndedBy): Promise<void> {
     const person = this.tokens.personOf(issuer, claims, 0);
     const entry = { action: 'endProviderSessions', target: 'session', project: null, status: 200 };
@@ -198,12 +200,12 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   ): Promise<void> {
     await manager.query('LOCK TABLE console_logouts IN SHARE ROW EXCLUSIVE MODE');
     await manager.query(`DELETE FROM console_logouts WHERE at < now() - interval '1 hour'`);
-    const taken = await manager.query<unknown[]>(
+    const inserted = await manager.query<unknown[]>(
       `INSERT INTO console_logouts (token_hash, issuer, sid, subject, issued_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING 1`,
       [hashOf(id), issuer, sid, subject, issuedAt],
     );
-    if (taken.length === 0) throw problem;
+    if (inserted.length === 0) throw problem;
   }
 
   /** Waits until all replicas know the change. */

@@ -14,6 +14,7 @@ import { ProviderSessions } from './provider-sessions.js';
 export const transactionCookie: [name: string, sameSite: string] = ['toolkeeper_sign_in', 'Lax'];
 const formType = 'application/x-www-form-urlencoded';
 
+/** A provider at which people sign in. */
 export class ProviderView {
   @Example('https://login.example.com/realms/acme') readonly issuer!: string;
   @Example('login.example.com', 'Its name or its host') readonly name!: string;
@@ -23,6 +24,7 @@ export class ProvidersView {
   @Many(ProviderView) readonly providers!: readonly ProviderView[];
 }
 
+/** The start of a sign-in. */
 export class BeginBody {
   @Text(512, { example: 'https://login.example.com/realms/acme' }) readonly issuer!: string;
   @OptionalText(2_048, {
@@ -32,6 +34,7 @@ export class BeginBody {
   readonly to?: string;
 }
 
+/** A sign-in that has begun. */
 export class BegunView {
   @Example('https://login.example.com/auth?client_id=toolkeeper', 'Where the browser signs in')
   readonly url!: string;

@@ -30,6 +30,9 @@ import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
 import { transactionCookie } from './providers.controller.js';
 
+/** Max failed sign-ins per minute and network. */
+const maxFailures = 20;
+
 /** Credentials of a sign-in: exactly one of the three. */
 export class SignInBody {
   @OptionalText(512, {
@@ -77,6 +80,7 @@ export class EnvironmentView {
   readonly limits!: Readonly<Record<string, number>>;
 }
 
+/** The caller and its rights. */
 export class SessionView {
   @Example('admin') readonly userId!: string;
   @NullableText('Alice Example', 'Name of a person who signed in at an OpenID provider')
@@ -112,6 +116,7 @@ export class NewSessionView extends SessionView {
   readonly to?: string | undefined;
 }
 
+/** The end of a session whose provider has a page to sign out, too. */
 export class SignedOutView {
   @Example(
     'https://login.example.com/logout?client_id=toolkeeper',
@@ -137,7 +142,7 @@ export class SessionController {
     private readonly audit: AuditLog,
     private readonly replicas: Replicas,
     private readonly provider: ProviderClient,
-    private readonly stored: ProviderSessions,
+    private readonly providerSessions: ProviderSessions,
     private readonly tokens: AccessTokens,
   ) {}
 
@@ -159,15 +164,15 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<NewSessionView> {
-    if ([body.key, body.once, body.answer].filter((shown) => shown !== undefined).length !== 1)
+    if ([body.key, body.once, body.answer].filter((credential) => credential !== undefined).length !== 1)
       throw invalidRequest({ pointer: '', detail: 'must hold one of key, once and answer' });
     const { principal, session, to } =
       body.answer === undefined
-        ? this.byKey(body, request.ip)
-        : await this.byProvider(body.answer, request, reply);
+        ? this.signInByKey(body, request.ip)
+        : await this.signInByProvider(body.answer, request, reply);
     // Ends the browser's previous session.
-    await this.stored.end(request.headers.cookie);
-    answerCookie(request, reply, session);
+    await this.providerSessions.end(request.headers.cookie);
+    setSessionCookie(request, reply, session);
     await this.record('signIn', 201, principal, request);
     return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken, to };
   }
@@ -199,9 +204,9 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SignedOutView | undefined> {
-    answerCookie(request, reply, undefined);
+    setSessionCookie(request, reply, undefined);
     const session = this.sessions.find(request.headers);
-    const ended = await this.stored.end(request.headers.cookie);
+    const ended = await this.providerSessions.end(request.headers.cookie);
     if (session) await this.record('signOut', 204, session.principal, request);
     const url = ended && (await this.provider.signOutUrl(ended));
     if (url === undefined) return undefined;
@@ -209,16 +214,18 @@ export class SessionController {
     return { url };
   }
 
-  private byKey(body: SignInBody, address: string): NewSignIn {
-    const principal = this.principalFor(body);
-    if (!principal) throw this.failure(unauthorized(refusalOf(body)), address);
+  /** Begins a session by a key or a sign-in link. */
+  private signInByKey(body: SignInBody, address: string): NewSignIn {
+    const principal = this.redeem(body);
+    if (!principal) throw this.countFailure(unauthorized(refusalOf(body)), address);
     const session = this.sessions.begin(principal.keyId ?? adminKeyId);
     if (!session)
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
     return { principal, session, to: undefined };
   }
 
-  private async byProvider(
+  /** Begins a session of a person whom an OpenID provider has sent back. */
+  private async signInByProvider(
     answer: string,
     { headers, ip, protocol }: FastifyRequest,
     reply: FastifyReply,
@@ -226,7 +233,7 @@ export class SessionController {
     const { to, ...person } = await this.provider
       .finish(answer, cookiesIn(headers.cookie, transactionCookie[0]))
       .catch((error: unknown) => {
-        throw error instanceof Problem ? this.failure(error, ip) : error;
+        throw error instanceof Problem ? this.countFailure(error, ip) : error;
       });
     const principal = this.tokens.personOf(person.issuer, person.claims, Date.now());
     if (!principal || principal.scopes.size === 0)
@@ -234,32 +241,36 @@ export class SessionController {
         'forbidden',
         `${principal?.token?.name ?? 'You'} signed in at ${person.issuer}, but no access rule gives rights here. Claims that the rules look at: ${principal?.token?.unmatched}. Ask the operator of this server for a rule.`,
       );
-    const session = await this.stored.begin(person);
+    const session = await this.providerSessions.begin(person);
     void reply.header('set-cookie', setCookie(undefined, 0, protocol === 'https', transactionCookie));
     return { principal, session, to };
   }
 
-  /** The principal of a key or sign-in link; undefined if it is invalid, used or expired. */
-  private principalFor({ key, once }: SignInBody): Principal | undefined {
+  /** The principal of a key, or of a sign-in link, which is thereby used. Undefined if it is invalid, used or expired. */
+  private redeem({ key, once }: SignInBody): Principal | undefined {
     if (once === undefined) return this.keys.find(key);
     return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
   }
 
-  /** Counts a failed sign-in. Successes do not count, so that others behind the same address do not block a valid key. */
-  private failure(problem: Problem, address: string): Problem {
+  /**
+   * Counts a failed sign-in. Successes do not count, so that others behind the same address do not block a valid key.
+   * @returns the problem to answer: the given one, or `rate_limited` over the limit
+   */
+  private countFailure(problem: Problem, address: string): Problem {
     const counter = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
     const { granted, resetsAt } = this.failures.take({ ...counter, limit: maxFailures, ttlMs: minuteMs });
     return granted ? problem : tooManyFailures(resetsAt - Date.now());
   }
 
+  /** Writes a sign-in or sign-out to the audit log. */
   private record(
     action: string,
     status: number,
     principal: Principal,
     { ip: address, id: requestId }: FastifyRequest,
   ): Promise<void> {
-    const by = { ...actorOf({ keyId: adminKeyId, ...principal }), address, requestId, reason: null };
-    return this.audit.write({ ...by, action, target: 'session', project: null, status });
+    const actor = { ...actorOf({ keyId: adminKeyId, ...principal }), address, requestId, reason: null };
+    return this.audit.write({ ...actor, action, target: 'session', project: null, status });
   }
 
   private async viewOf(
@@ -321,9 +332,6 @@ function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
   };
 }
 
-/** Max failed sign-ins per minute and network. */
-const maxFailures = 20;
-
 const refusalOf = ({ once }: SignInBody): string =>
   once === undefined
     ? 'This key is not known, has expired or was revoked.'
@@ -332,7 +340,7 @@ const refusalOf = ({ once }: SignInBody): string =>
 const tooManyFailures = (retryAfterMs: number): Problem =>
   new Problem('rate_limited', `${maxFailures} sign-ins a minute may fail from one address`, { retryAfterMs });
 
-function answerCookie(
+function setSessionCookie(
   { protocol }: FastifyRequest,
   reply: FastifyReply,
   session: NewSession | undefined,

@@ -21,7 +21,7 @@ import {
 import { CallRateBody, KeyLimits } from '../keys/keys.dto.js';
 import { maxTokenBytes } from './token-checks.js';
 
-/** Named sets of scopes. */
+/** Sets of scopes that rules give, by name. */
 export const roles = {
   viewer: ['metrics:read', 'traces:read'],
   agent: ['tools:call', 'traces:write'],
@@ -38,6 +38,7 @@ class TokenRateBody extends CallRateBody {
   readonly by?: CallRate['by'];
 }
 
+/** A rule that gives rights to access tokens with a claim. */
 export class AccessRule extends PickType(KeyLimits, ['projects', 'tools']) {
   @OptionalText(512, {
     nullable: true,
@@ -83,12 +84,14 @@ export class TokenBody {
   readonly token!: string;
 }
 
+/** One check of a token. */
 export class TokenCheckView {
   @Example('audience') readonly check!: string;
   @Example(true) readonly passed!: boolean;
   @NullableText(null, 'Why it failed') readonly detail!: string | null;
 }
 
+/** A rule, and whether it matches a token. */
 export class EvaluatedRuleView {
   @ApiProperty() readonly rule!: AccessRule;
   @Example(true) readonly matched!: boolean;

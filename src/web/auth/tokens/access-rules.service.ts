@@ -7,7 +7,7 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
-import { refuseIdleLimits } from '../keys/keys.service.js';
+import { refuseVoidLimits } from '../keys/keys.service.js';
 import { AccessRules, type CheckedTokenView, roles } from './access-rules.dto.js';
 import { AccessTokens } from './access-tokens.js';
 
@@ -18,6 +18,7 @@ const selectRules = `SELECT rules, md5(rules::text) AS revision
 @Injectable()
 export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
+  /** JSON of the rules that are in memory. */
   private known: string | undefined;
 
   constructor(
@@ -27,6 +28,7 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     private readonly tokens: AccessTokens,
   ) {}
 
+  /** The stored rules with their revision. */
   async list(): Promise<AccessRules> {
     const [stored] = await this.dataSource.query<[AccessRules]>(selectRules);
     return stored;
@@ -34,7 +36,7 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
 
   /** Replaces all rules. @throws Problem `invalid_request` for limits without effect; `conflict` for an old `revision` */
   async replace(rules: AccessRules): Promise<AccessRules> {
-    await this.store(rules, true);
+    await this.store(rules, { replaces: true });
     await this.reload();
     return this.list();
   }
@@ -55,7 +57,7 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
     );
     try {
       const rules = await new DtoPipe().read(AccessRules, { rules: given });
-      await retryAtStart(() => this.store(rules, false));
+      await retryAtStart(() => this.store(rules, { replaces: false }));
     } catch (error) {
       throw error instanceof Problem ? new StartError(`OIDC_ISSUERS: ${error.detail}`) : error;
     }
@@ -68,8 +70,11 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
   }
 
   /** Stores rules. @param replaces whether existing rules are replaced; otherwise they stay and the new ones are dropped */
-  private async store({ rules, revision }: AccessRules, replaces: boolean): Promise<void> {
-    for (const rule of rules) refuseIdleLimits(roles[rule.role], rule);
+  private async store(
+    { rules, revision }: AccessRules,
+    { replaces }: { readonly replaces: boolean },
+  ): Promise<void> {
+    for (const rule of rules) refuseVoidLimits(roles[rule.role], rule);
     await this.dataSource.transaction(async (manager) => {
       await manager.query('LOCK TABLE access_rules IN EXCLUSIVE MODE');
       const [stored] = await manager.query<[AccessRules]>(selectRules);
@@ -92,7 +97,9 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
   private reload(): Promise<void> {
     return this.oneAtATime.run('reload', async () => {
       const { rules } = await this.list();
-      if (this.known === (this.known = JSON.stringify(rules))) return;
+      const text = JSON.stringify(rules);
+      if (text === this.known) return;
+      this.known = text;
       this.tokens.replaceRules(rules);
     });
   }

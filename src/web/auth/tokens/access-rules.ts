@@ -40,6 +40,7 @@ export function evaluateRules(
   });
 }
 
+/** The rights that rules give. */
 export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate' | 'budget'>;
 
 /**
@@ -55,11 +56,11 @@ export function rightsOf(results: readonly EvaluatedRuleView[]): Rights | undefi
   const isAlike = (rule: AccessRule): boolean =>
     rule.role === first.role && includesAll(rule.tools, tools) && includesAll(tools, rule.tools ?? undefined);
   const projects = unionOf(matching.filter(isAlike).map((rule) => rule.projects));
-  const adds = matching.filter(
+  const adding = matching.filter(
     (rule) => includesAll(rule.tools, tools) && includesAll(rule.projects, projects),
   );
   return {
-    scopes: allScopesOf([first, ...adds].flatMap(({ role }): readonly Scope[] => roles[role])),
+    scopes: allScopesOf([first, ...adding].flatMap(({ role }): readonly Scope[] => roles[role])),
     ...(projects && { projects }),
     ...(tools && { tools }),
     ...(first.rate && { rate: first.rate }),
@@ -67,18 +68,20 @@ export function rightsOf(results: readonly EvaluatedRuleView[]): Rights | undefi
   };
 }
 
-/** Lists of a rule: absent or null means all. */
+/** A list of projects or tools in a rule. Absent or null: all. */
 type Limit = readonly string[] | null | undefined;
 
+/** Whether a limit allows all of the others; undefined others: all. */
 const includesAll = (limit: Limit, others: readonly string[] | undefined): boolean =>
   !limit || (others?.every((other) => limit.includes(other)) ?? false);
 
+/** The names that at least one limit allows; undefined: all. */
 const unionOf = (limits: readonly Limit[]): readonly string[] | undefined =>
   limits.every((limit) => limit) ? [...new Set(limits.flatMap((limit) => limit ?? []))] : undefined;
 
 /** Scopes that both the rules and the token allow. The `scope` of a token counts only if it names scopes of this server. */
 export function effectiveScopes(granted: ReadonlySet<Scope>, claims: Claims): ReadonlySet<Scope> {
-  const asked = scopesIn(claims);
-  const allowed = allScopesOf(asked);
-  return asked.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
+  const named = scopesIn(claims);
+  const allowed = allScopesOf(named);
+  return named.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
 }

@@ -13,10 +13,12 @@ import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rule
 import { type Claims, maxTokenBytes, textsIn, tokenChecks, type VerifiedToken } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
 
+/** Max tokens in the cache, and the time for which one stays. */
 const maxCached = 10_000;
 const cachedMs = 60_000;
 /** Cache time of a token about which the issuer was asked. It is short, because the issuer may revoke it at any time. */
 const introspectedMs = 30_000;
+/** Max characters of a name from a claim. */
 const maxName = 128;
 
 /** The checks of a token up to the first that failed. `caller` is present if all passed. */
@@ -25,16 +27,18 @@ interface CheckedToken extends Pick<CheckedTokenView, 'checks' | 'rules'> {
 }
 
 /** Form of a bearer token that is no key (RFC 6750). */
-const opaqueForm = /^(?!tk_)[\w.~+/-]+=*$/;
-const jwtForm = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
+const opaquePattern = /^(?!tk_)[\w.~+/-]+=*$/;
+const jwtPattern = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
 
 /** Verifies access tokens of configured issuers. Tokens are neither stored nor logged. */
 @Injectable()
 export class AccessTokens {
   private readonly issuers: readonly TokenIssuer[];
   private rules: readonly AccessRule[] = [];
+  /** Cache of callers, by the hash of their token. */
   private readonly verified = new LRUCache<string, Principal>({ max: maxCached });
-  private readonly flights = new SingleFlight<Principal>();
+  /** Verifications in progress, by the hash of the token. */
+  private readonly verifications = new SingleFlight<Principal>();
   /** Emits when access rules have changed. */
   readonly changed = new TypedEvents<void>((error) => new Logger(AccessTokens.name).error(error));
 
@@ -42,6 +46,7 @@ export class AccessTokens {
     this.issuers = auth.issuers.map((issuer) => new TokenIssuer(issuer, builtinTools.outbound));
   }
 
+  /** Whether access tokens are accepted. */
   get isOn(): boolean {
     return this.issuers.length > 0;
   }
@@ -68,16 +73,17 @@ export class AccessTokens {
   /** The caller of a token; a promise if it is not cached. @throws Problem `unauthorized` */
   find(token: string): Principal | Promise<Principal> {
     const id = hash('sha256', token, 'base64url');
-    return this.verified.get(id) ?? this.flights.join(id, () => this.verify(token, id));
+    return this.verified.get(id) ?? this.verifications.join(id, () => this.verify(token, id));
   }
 
+  /** Replaces the access rules. Cached callers are evaluated again. */
   replaceRules(rules: readonly AccessRule[]): void {
     this.rules = rules;
     this.verified.clear();
     this.changed.emit();
   }
 
-  /** Runs the checks in order, up to the first that fails. */
+  /** Checks a token, up to the first check that fails, and evaluates the access rules. */
   async check(token: string): Promise<CheckedToken> {
     const checks: TokenCheckView[] = [];
     const run = async <T>(check: string, work: () => T | Promise<T>): Promise<T> => {
@@ -101,11 +107,12 @@ export class AccessTokens {
     }
   }
 
+  /** The caller of a token, which is then cached. @throws Problem `unauthorized` */
   private async verify(token: string, id: string): Promise<Principal> {
     const { checks, caller } = await this.check(token);
     if (!caller?.token) throw new Problem('unauthorized', `This token is refused: ${checks.at(-1)?.detail}.`);
     const ttl = Math.min(
-      jwtForm.test(token) ? cachedMs : introspectedMs,
+      jwtPattern.test(token) ? cachedMs : introspectedMs,
       caller.token.expiresAt - Date.now(),
     );
     const withText = { ...caller, token: { ...caller.token, text: new TokenText(token, id) } };
@@ -113,19 +120,20 @@ export class AccessTokens {
     return withText;
   }
 
-  /** The issuers that may have issued a token: that of a JWT, or else those that can be asked. */
+  /** The issuers that may have issued a token: the one that a JWT names, or else those that can be asked. @throws Error if there is none */
   private issuersOf(token: string): readonly TokenIssuer[] {
     if (token.length > maxTokenBytes) throw new Error(`it has over ${maxTokenBytes} characters`);
     const iss = issuerIn(token);
     const issuers = this.issuers.filter(({ settings: { issuer, introspection } }) =>
       // A revoked key must not be sent to an issuer.
-      iss === undefined ? introspection !== undefined && opaqueForm.test(token) : issuer === iss,
+      iss === undefined ? introspection !== undefined && opaquePattern.test(token) : issuer === iss,
     );
     if (issuers.length > 0) return issuers;
     if (iss !== undefined) throw new Error('its issuer (claim iss) is not in OIDC_ISSUERS');
     throw new Error('it is neither a valid key nor a token of an issuer in OIDC_ISSUERS');
   }
 
+  /** The caller with these claims, and the evaluation of the access rules. */
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
     const rules = evaluateRules(this.rules, issuer, claims);
     const rights = rightsOf(rules);
@@ -151,10 +159,10 @@ export class AccessTokens {
   }
 }
 
-/** The claim `iss` of a text that has the form of a JWT. */
+/** The claim `iss` of a JWT, which is not verified; undefined for any other text. */
 export function issuerIn(token: string): string | undefined {
   try {
-    const payload = Buffer.from(jwtForm.exec(token)?.[1] ?? '', 'base64url').toString();
+    const payload = Buffer.from(jwtPattern.exec(token)?.[1] ?? '', 'base64url').toString();
     const { iss } = JSON.parse(payload) as Claims;
     return typeof iss === 'string' ? iss : undefined;
   } catch {
@@ -162,6 +170,7 @@ export function issuerIn(token: string): string | undefined {
   }
 }
 
+/** The first issuer that confirms a token. @throws Error with the reason if there is none */
 async function verifiedBy(
   issuers: readonly TokenIssuer[],
   token: string,
@@ -180,6 +189,7 @@ async function verifiedBy(
   throw new Error('no issuer knows it, or it has ended');
 }
 
+/** An object with the first text of a claim, cleaned for display; empty without one. */
 function optional<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
   const [text = ''] = textsIn(value);
   const shown = text.replaceAll(/\p{C}/gu, '').slice(0, maxName);

@@ -17,14 +17,17 @@ import { AccessTokens } from './access-tokens.js';
 import { textsIn } from './token-checks.js';
 import type { TokenIssuer } from './token-issuer.js';
 
-/** A sign-in between two steps. It travels sealed in URLs; the server stores nothing. */
+/** A sign-in between two steps. URLs carry it encrypted; the server stores nothing. */
 interface SignIn {
   readonly step: 'consent' | 'callback' | 'token';
+  /** The agent's address, to which the browser returns. */
   readonly redirect: string;
   readonly expiresAt: number;
   /** Value of the cookie of the browser in which it began. */
   readonly browser: string;
+  /** The agent's `state`, which it gets back. */
   readonly state?: string | undefined;
+  /** The agent's PKCE challenge. */
   readonly challenge: string;
   readonly scope: string;
   /** The issuer's authorization code, in the step `token`. */
@@ -34,12 +37,16 @@ interface SignIn {
 type Parameters = Readonly<Record<string, unknown>>;
 
 const cookieName = 'toolkeeper_agent_sign_in';
-const cookieForm = new RegExp(`(?:^|; *)${cookieName}=([\\w-]{43})(?:;|$)`);
-const challengeForm = /^[\w-]{43}$/;
-const verifierForm = /^[\w.~-]{43,128}$/;
+const cookiePattern = new RegExp(`(?:^|; *)${cookieName}=([\\w-]{43})(?:;|$)`);
+/** Forms of a PKCE challenge by SHA-256, and of a verifier (RFC 7636). */
+const challengePattern = /^[\w-]{43}$/;
+const verifierPattern = /^[\w.~-]{43,128}$/;
 const maxStateLength = 2_048;
-const form = { types: ['application/x-www-form-urlencoded'], limit: 32_768 };
-const anyOrigin = 'access-control-allow-origin';
+/** Max duration of a sign-in. */
+const signInMs = 10 * minuteMs;
+/** Bodies of token requests. */
+const formBody = { types: ['application/x-www-form-urlencoded'], limit: 32_768 };
+const allowOrigin = 'access-control-allow-origin';
 /** Paths of the metadata of the authorization server (RFC 8414, OpenID Connect Discovery). */
 export const facadeMetadata = ['.well-known/oauth-authorization-server', '.well-known/openid-configuration'];
 
@@ -50,19 +57,20 @@ export const facadeMetadata = ['.well-known/oauth-authorization-server', '.well-
 @ApiExcludeController()
 @Controller()
 export class FacadeController {
-  private readonly sealed: SealedValues;
+  private readonly sealedSignIns: SealedValues;
 
   constructor(
     keys: KeyRing,
     private readonly policy: AccessPolicy,
     private readonly tokens: AccessTokens,
   ) {
-    this.sealed = new SealedValues(keys, 'sign-ins of agents');
+    this.sealedSignIns = new SealedValues(keys, 'sign-ins of agents');
   }
 
+  /** Describes this server as an authorization server. */
   @Get(facadeMetadata)
   @Public()
-  @Header(anyOrigin, '*')
+  @Header(allowOrigin, '*')
   getMetadata(@Req() request: FastifyRequest): object {
     const { base } = this.facadeFor(request);
     return {
@@ -83,7 +91,7 @@ export class FacadeController {
   /** Answers each registration with the configured client; nothing is stored. */
   @Post('oauth/register')
   @Public({ anyOrigin: true })
-  @Header(anyOrigin, '*')
+  @Header(allowOrigin, '*')
   @HttpCode(201)
   register(
     @Body() body: unknown,
@@ -117,18 +125,18 @@ export class FacadeController {
     // An address that is not allowed gets no answer, not even an error.
     if (redirect === undefined || !mayRedirect(facade, redirect)) throw refused(redirectRule);
     const challenge = textOf(query['code_challenge']) ?? '';
-    const isSafe = query['code_challenge_method'] === 'S256' && challengeForm.test(challenge);
+    const isSafe = query['code_challenge_method'] === 'S256' && challengePattern.test(challenge);
     if (query['response_type'] !== 'code' || !isSafe || (state?.length ?? 0) > maxStateLength)
       return reply.redirect(withQuery(redirect, { error: 'invalid_request', state, iss: base }), 303);
     const browser =
-      cookieForm.exec(request.headers.cookie ?? '')?.[1] ?? randomBytes(32).toString('base64url');
+      cookiePattern.exec(request.headers.cookie ?? '')?.[1] ?? randomBytes(32).toString('base64url');
     const scope = facade.scope ?? textOf(query['scope']) ?? 'openid';
-    const expiresAt = Date.now() + 10 * minuteMs;
+    const expiresAt = Date.now() + signInMs;
     const signIn = { step: 'consent', redirect, expiresAt, browser, state, challenge, scope } as const;
     const { pathname, protocol } = new URL(`${base}/oauth`);
-    const cookie = `${cookieName}=${browser}; Path=${pathname}; Max-Age=600; HttpOnly; SameSite=Lax`;
+    const cookie = `${cookieName}=${browser}; Path=${pathname}; Max-Age=${signInMs / 1_000}; HttpOnly; SameSite=Lax`;
     void reply.header('set-cookie', `${cookie}${protocol === 'https:' ? '; Secure' : ''}`);
-    const next = `${pathname}/continue?sign_in=${this.sealed.seal(signIn)}`;
+    const next = `${pathname}/continue?sign_in=${this.sealedSignIns.seal(signIn)}`;
     return sendPage(
       reply,
       'Let an agent use your tools?',
@@ -149,16 +157,16 @@ Go on only if you have just started it yourself.`,
     const url = URL.parse(String(address));
     if (!url || !/^https?:$/.test(url.protocol))
       throw new Problem('not_found', 'The issuer takes no sign-ins');
-    const asked = {
+    const parameters = {
       response_type: 'code',
       client_id: facade.clientId,
       redirect_uri: `${base}/oauth/callback`,
       scope: signIn.scope,
       code_challenge: signIn.challenge,
       code_challenge_method: 'S256',
-      state: this.sealed.seal({ ...signIn, step: 'callback' }),
+      state: this.sealedSignIns.seal({ ...signIn, step: 'callback' }),
     };
-    return reply.header('cache-control', 'no-store').redirect(withQuery(url.href, asked), 303);
+    return reply.header('cache-control', 'no-store').redirect(withQuery(url.href, parameters), 303);
   }
 
   /** Redirects the issuer's answer to the agent. */
@@ -167,6 +175,7 @@ Go on only if you have just started it yourself.`,
   async callback(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { issuer, base } = this.facadeFor(request);
     const signIn = this.opened(query['state'], 'callback', request);
+    // An issuer that supports `iss` always sends it (RFC 9207).
     const { authorization_response_iss_parameter_supported: namesItself } = await issuer.metadata();
     const { iss = namesItself === true ? '' : issuer.settings.issuer } = query;
     if (iss !== issuer.settings.issuer) throw refused('the answer is of another issuer');
@@ -174,7 +183,7 @@ Go on only if you have just started it yourself.`,
     const answer =
       code === undefined
         ? { error: textOf(query['error'])?.replaceAll(/\W/g, '').slice(0, 64) ?? 'server_error' }
-        : { code: this.sealed.seal({ ...signIn, step: 'token', code }) };
+        : { code: this.sealedSignIns.seal({ ...signIn, step: 'token', code }) };
     const url = withQuery(signIn.redirect, { ...answer, state: signIn.state, iss: base });
     return reply.header('cache-control', 'no-store').redirect(url, 303);
   }
@@ -182,20 +191,20 @@ Go on only if you have just started it yourself.`,
   /** Forwards the agent's token request with the client's secret and without `resource`. */
   @Post('oauth/token')
   @Public({ anyOrigin: true })
-  @Header(anyOrigin, '*')
-  @RouteConfig({ rawBody: form })
+  @Header(allowOrigin, '*')
+  @RouteConfig({ rawBody: formBody })
   @HttpCode(200)
   async token(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { facade, issuer, base } = this.facadeFor(request);
     void reply.header('cache-control', 'no-store');
     const body = new URLSearchParams(rawBodyOf(request).toString());
-    const asked = this.tokenRequest(body, facade, base);
-    if (!asked) return reply.status(400).send({ error: 'invalid_grant' });
+    const tokenRequest = this.tokenRequestFor(body, facade, base);
+    if (!tokenRequest) return reply.status(400).send({ error: 'invalid_grant' });
     try {
       const { clientId, clientSecret } = facade;
       const secret: Record<string, string> =
         clientSecret === undefined ? {} : { client_secret: clientSecret };
-      const answer = await issuer.tokens({ ...asked, client_id: clientId, ...secret });
+      const answer = await issuer.tokens({ ...tokenRequest, client_id: clientId, ...secret });
       // The agent gets the tokens for this server, but not the ID token, which identifies the person.
       const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
       return await reply.send(tokens);
@@ -206,7 +215,8 @@ Go on only if you have just started it yourself.`,
     }
   }
 
-  private tokenRequest(
+  /** The request to the issuer for an agent's token request; undefined if that is invalid. */
+  private tokenRequestFor(
     body: URLSearchParams,
     { clientId, scope }: Facade,
     base: string,
@@ -216,8 +226,9 @@ Go on only if you have just started it yourself.`,
     if (grant === 'refresh_token')
       return { grant_type: grant, refresh_token: body.get('refresh_token') ?? '', ...(scope && { scope }) };
     const verifier = body.get('code_verifier') ?? '';
-    const signIn = this.sealed.open(body.get('code') ?? '') as SignIn | undefined;
-    const isValid = signIn?.step === 'token' && signIn.expiresAt > Date.now() && verifierForm.test(verifier);
+    const signIn = this.sealedSignIns.open(body.get('code') ?? '') as SignIn | undefined;
+    const isValid =
+      signIn?.step === 'token' && signIn.expiresAt > Date.now() && verifierPattern.test(verifier);
     if (grant !== 'authorization_code' || !isValid || body.get('redirect_uri') !== signIn.redirect)
       return undefined;
     const code = signIn.code ?? '';
@@ -226,8 +237,8 @@ Go on only if you have just started it yourself.`,
 
   /** Opens a sealed sign-in. @throws Problem `invalid_request` for another step or browser, or after its end */
   private opened(sealed: unknown, step: SignIn['step'], { headers }: FastifyRequest): SignIn {
-    const signIn = this.sealed.open(textOf(sealed) ?? '') as SignIn | undefined;
-    const browser = cookieForm.exec(headers.cookie ?? '')?.[1];
+    const signIn = this.sealedSignIns.open(textOf(sealed) ?? '') as SignIn | undefined;
+    const browser = cookiePattern.exec(headers.cookie ?? '')?.[1];
     if (signIn?.step !== step || signIn.expiresAt <= Date.now() || signIn.browser !== browser)
       throw refused('this sign-in has ended, or began in another browser: begin again');
     return signIn;
@@ -247,13 +258,16 @@ Go on only if you have just started it yourself.`,
 const redirectRule =
   'redirect_uri must be a loopback address (http://127.0.0.1, [::1] or localhost), or one of `redirects` in OIDC_ISSUERS';
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?(\/[^#\\\s]*)?$/;
+/** Whether the browser may be sent to an agent's address. */
 const mayRedirect = ({ redirects = [] }: Facade, uri: string): boolean =>
   redirects.includes(uri) || (loopback.test(uri) && URL.canParse(uri));
 
 const refused = (why: string): Problem => new Problem('invalid_request', `The sign-in is refused: ${why}`);
+/** Text that is not empty. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
+/** A URL with further query parameters. */
 function withQuery(address: string, added: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(address);
   for (const [name, value] of Object.entries(added))

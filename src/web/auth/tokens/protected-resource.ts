@@ -24,7 +24,7 @@ export class ProtectedResourceController {
   @Header('access-control-allow-methods', 'GET, POST')
   @Header('access-control-allow-headers', '*')
   @Header('access-control-max-age', '86400')
-  askBeforeGet(): void {
+  preflight(): void {
     // The answer has headers only.
   }
 

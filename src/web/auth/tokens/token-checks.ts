@@ -1,6 +1,7 @@
 import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
 import { type Scope, scopes } from '../../contract/principal.js';
 
+/** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** A token whose issuer confirms it: by its signature, or by introspection. */
@@ -12,14 +13,18 @@ export interface VerifiedToken {
 
 /** Tolerance between the clocks of issuer and server. */
 const skewSeconds = 5;
+/** Max length of a token. */
 export const maxTokenBytes = 16_384;
+/** Max characters of a subject. */
 const maxSubject = 255;
 
 /** Values of the claim `typ` of Keycloak's tokens that are not access tokens. */
 const otherTypes = /^(id|refresh|offline|logout|serialized-id)$/i;
+/** Claims that only ID tokens have. */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
 
 const isText = (value: unknown): value is string => typeof value === 'string';
+/** The texts in a claim, which may be one text or a list. */
 export const textsIn = (value: unknown): readonly string[] => [value].flat().filter(isText);
 
 /** The scopes of this server that a token names: `scope`, or `scp` of Entra and Okta. */
@@ -28,14 +33,14 @@ export function scopesIn({ scope, scp }: Claims): readonly Scope[] {
   return scopes.filter((each) => named.has(each));
 }
 
-/** Asserts a condition of a token. @throws Error with the reason */
+/** Asserts a condition of a token. @param otherwise the reason to refuse it @throws Error with the reason */
 function accept(condition: boolean, otherwise: string): void {
   if (!condition) throw new Error(otherwise);
 }
 
 /** The checks of a verified token, in order. `now` is in seconds. */
 export const tokenChecks: Readonly<
-  Record<string, (vouched: VerifiedToken, issuer: OidcIssuer, now: number) => void>
+  Record<string, (token: VerifiedToken, issuer: OidcIssuer, now: number) => void>
 > = {
   type: ({ claims, typ = 'JWT' }) => {
     const { typ: kind, token_type: type = 'Bearer', cnf } = claims;
@@ -45,8 +50,9 @@ export const tokenChecks: Readonly<
       !otherTypes.test(String(kind)) && /^bearer$/i.test(String(type)),
       'it is no access token for Bearer',
     );
-    const mark = name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
-    accept(mark === undefined, `it is an ID token (claim ${mark}): send the access token`);
+    const idTokenClaim =
+      name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
+    accept(idTokenClaim === undefined, `it is an ID token (claim ${idTokenClaim}): send the access token`);
     // The caller would have to prove that it has the client's key.
     accept(cnf === undefined, 'it is bound to a key of its client (claim cnf)');
   },

@@ -10,9 +10,10 @@ import type { Claims, VerifiedToken } from './token-checks.js';
 
 /** Accepted signature algorithms: all asymmetric ones. */
 const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
+/** Limits of requests to the issuer. */
 const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
-/** Max tokens about which the issuer is asked at a time. */
-const maxAsking = 32;
+/** Max introspections at a time. */
+const maxIntrospections = 32;
 /** Pause before an issuer that did not answer is asked again. */
 const retryPauseMs = 5_000;
 /** Min age of the keys before they are read again for an unknown key. */
@@ -31,7 +32,7 @@ export interface Metadata {
   readonly authorization_response_iss_parameter_supported?: unknown;
 }
 
-/** One issuer. Its metadata and keys are read at the first token. If it does not answer later, the old keys stay in use. */
+/** An issuer of access tokens. Its metadata and keys are read at the first token. If it does not answer later, the old keys stay in use. */
 export class TokenIssuer {
   private readonly logger = new Logger(TokenIssuer.name);
   private readonly clients = new Map<string, HttpClient>();
@@ -39,11 +40,12 @@ export class TokenIssuer {
   private readonly knownMetadata = new Cached(() => this.loadMetadata());
   /** When the keys were read, in the time of `performance.now()`. */
   private keysReadAt = 0;
-  /** Earliest time of the next read. */
+  /** Earliest time of the next read of the keys, in the time of `performance.now()`. */
   private nextReadAt = 0;
   /** Present if the keys could not be read the last time. */
   private keysFailure: Error | undefined;
-  private asking = 0;
+  /** Number of running introspections. */
+  private introspections = 0;
 
   constructor(
     readonly settings: OidcIssuer,
@@ -56,11 +58,11 @@ export class TokenIssuer {
     const keys = await this.keys.get();
     // The refresh of old keys runs in the background.
     if (performance.now() > this.keysReadAt + maxKeysMs) this.readKeys(keys).catch(() => undefined);
-    const check = () => compactVerify(token, keys, { algorithms });
-    const { payload, protectedHeader } = await check().catch(async (error: unknown) => {
+    const verify = () => compactVerify(token, keys, { algorithms });
+    const { payload, protectedHeader } = await verify().catch(async (error: unknown) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       await this.readKeys(keys);
-      return check();
+      return verify();
     });
     return { claims: JSON.parse(Buffer.from(payload).toString()) as Claims, typ: protectedHeader.typ };
   }
@@ -69,9 +71,9 @@ export class TokenIssuer {
   async introspect(token: string): Promise<VerifiedToken | undefined> {
     const { introspection, issuer } = this.settings;
     if (!introspection) return undefined;
-    if (this.asking >= maxAsking)
-      throw new UpstreamFailure('rate_limited', `${maxAsking} tokens wait already`);
-    this.asking++;
+    if (this.introspections >= maxIntrospections)
+      throw new UpstreamFailure('rate_limited', `${maxIntrospections} tokens wait already`);
+    this.introspections++;
     try {
       const { introspection_endpoint: endpoint } = await this.metadata();
       const { clientId, clientSecret } = introspection;
@@ -88,10 +90,11 @@ export class TokenIssuer {
       // Some issuers name no subject for a client that calls for itself.
       return isKnown ? { claims: { sub: answer['client_id'], ...answer } } : undefined;
     } finally {
-      this.asking--;
+      this.introspections--;
     }
   }
 
+  /** The issuer's metadata. @throws UpstreamFailure */
   metadata(): Promise<Metadata> {
     return this.knownMetadata.get();
   }
@@ -112,11 +115,11 @@ export class TokenIssuer {
     const url = URL.parse(String(address));
     if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');
     const { origin, hostname, pathname, search } = url;
-    const isNamed = [issuer, jwksUri].some(
+    const isConfigured = [issuer, jwksUri].some(
       (named) => named !== undefined && new URL(named).origin === origin,
     );
-    const obstacle = (found: string | undefined): string | undefined =>
-      isNamed ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), found);
+    const obstacle = (resolved: string | undefined): string | undefined =>
+      isConfigured ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), resolved);
     const client = this.clients.get(origin) ?? new HttpClient({ ...limits, origin, obstacle });
     this.clients.set(origin, client);
     return client.ask({ ...request, path: `${pathname}${search}` });
@@ -133,6 +136,7 @@ export class TokenIssuer {
     if (isTime) await keys.reload();
   }
 
+  /** The first read of the keys. */
   private async loadKeys(): Promise<KeySet> {
     const { createRemoteJWKSet, customFetch } = await import('jose');
     const jwksUri = this.settings.jwksUri ?? (await this.metadata()).jwks_uri;
@@ -146,6 +150,7 @@ export class TokenIssuer {
     return set;
   }
 
+  /** Reads the issuer's keys, and notes when, or the failure. */
   private async keySet(uri: unknown): Promise<unknown> {
     try {
       const headers = { accept: 'application/jwk-set+json, application/json' };
@@ -162,6 +167,7 @@ export class TokenIssuer {
     }
   }
 
+  /** Reads the metadata by OpenID Connect Discovery, or else by RFC 8414. */
   private async loadMetadata(): Promise<Metadata> {
     const { issuer } = this.settings;
     const { origin, pathname } = new URL(issuer);
