@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spansInJson } from '../../src/records/spans/ingest/json-bodies.js';
+import { spansInJson } from '../../src/records/spans/ingest/otlp-json.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import type { SpanRow } from '../../src/records/spans/span-row.js';
