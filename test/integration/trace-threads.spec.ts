@@ -70,7 +70,7 @@ it('spans below roots of several threads, and of traces whose root names none, s
   const child = (traceId: string) => spanRow({ project, traceId, spanId: 'child', parentSpanId: 'a' });
   await storeSpans(database.dataSource, [root('a', 'th-1'), root('b', 'th-2'), child('two')]);
   await storeSpans(database.dataSource, [root('a', null, 'none'), child('none')]);
-  const { data } = await reads.spans({ project }, page, false);
+  const { data } = await reads.spans({ project }, { ...page, withAttributes: false });
   const threads = data.map(({ trace_id: trace, span_id: id, thread_id: thread }) => [trace, id, thread]);
   expect(threads.toSorted()).toEqual([
     ['none', 'a', null],
