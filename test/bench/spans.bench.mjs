@@ -110,7 +110,7 @@ export async function waiting(address) {
 
 /** The same spans in another project, as rows in memory. */
 async function insertAlone(url, bodies) {
-  const { spansInJson } = await import('../../dist/src/records/spans/ingest/json-bodies.js');
+  const { spansInJson } = await import('../../dist/src/records/spans/ingest/otlp-json.js');
   const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
   const { insertSpans } = await import('../../dist/src/records/spans/ingest/span-sink.js');
   const scope = { project: 'alone', keyId: null, now: Date.now(), retentionDays: 30 };

@@ -66,7 +66,7 @@ const connected = (url) => new DataSource({ type: 'postgres', url, installExtens
 async function load(db, thread, count) {
   const { insertSpans, makeSpanDays } = await import('../../dist/src/records/spans/ingest/span-sink.js');
   const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
-  const { spansOfVllora } = await import('../../dist/src/records/spans/ingest/json-bodies.js');
+  const { spansInVllora } = await import('../../dist/src/records/spans/ingest/vllora-spans.js');
   const { startDayOf } = await import('../../dist/src/records/spans/span-row.js');
   const scope = { project: 'default', keyId: null, now: Date.now(), retentionDays: 30 };
   const start = Date.now() * 1_000 - hourUs;
@@ -74,7 +74,7 @@ async function load(db, thread, count) {
     const spans = Array.from({ length: Math.min(batch, count - first) }, (_, at) =>
       span(thread, first + at, start),
     );
-    const rows = spansOfVllora(spans).spans.map((read) => normaliseSpan(read(), scope));
+    const rows = spansInVllora(spans).spans.map((read) => normaliseSpan(read(), scope));
     await makeSpanDays(db, new Set(rows.map(startDayOf)));
     await insertSpans(db, rows);
   }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { withRuns } from '../../src/records/executions/call-runs.js';
+import { withRuns } from '../../src/records/executions/execution-sink.js';
 import {
   insertBatch,
   newToolMetric,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spansInJson } from '../../src/records/spans/ingest/json-bodies.js';
+import { spansInJson } from '../../src/records/spans/ingest/otlp-json.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import type { SpanRow } from '../../src/records/spans/span-row.js';
@@ -70,7 +70,7 @@ it('spans below roots of several threads, and of traces whose root names none, s
   const child = (traceId: string) => spanRow({ project, traceId, spanId: 'child', parentSpanId: 'a' });
   await storeSpans(database.dataSource, [root('a', 'th-1'), root('b', 'th-2'), child('two')]);
   await storeSpans(database.dataSource, [root('a', null, 'none'), child('none')]);
-  const { data } = await reads.spans({ project }, page, false);
+  const { data } = await reads.spans({ project }, { ...page, withAttributes: false });
   const threads = data.map(({ trace_id: trace, span_id: id, thread_id: thread }) => [trace, id, thread]);
   expect(threads.toSorted()).toEqual([
     ['none', 'a', null],

@@ -117,7 +117,7 @@ export const isValidForOptimize = (reads: TraceReads): Tool =>
     answer: async ({ span_id: spanId }, project, { notes }) => {
       const filter = { project, spanIds: [spanId] };
       // An id that occurs in several traces is each of those spans.
-      const { data } = await reads.spans(filter, { limit: 100, offset: 0 }, false);
+      const { data } = await reads.spans(filter, { limit: 100, offset: 0, withAttributes: false });
       // The words `null` and `!null` ask for something else than an id.
       const spans = data.filter(({ span_id: id }) => id === spanId);
       if (spans.length === 0) {

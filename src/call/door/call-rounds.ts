@@ -62,7 +62,7 @@ export class CallRounds {
     // A queued round is counted already, and may be repeated after the loss of a replica.
     const claim = request.queued ? undefined : await this.claimRound(request, answers);
     try {
-      if (!this.recorder.waitsFor(executionId)) await this.assertOpen(executionId);
+      if (!this.recorder.isSuspended(executionId)) await this.assertOpen(executionId);
       const asks = {
         capabilities: {},
         ...request.asks,

@@ -29,18 +29,21 @@ interface EventRow {
  * Inserts events, except stored ones, because a batch may be repeated. The lock makes replicas insert one after another,
  * so that no event becomes visible after a later one.
  */
-const insert = `
+const insertEvents = `
   WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('tool_events')))
   INSERT INTO tool_events (id, at, event)
   SELECT waiting ->> 'key', (waiting #>> '{event,timestamp}')::timestamptz, waiting -> 'event'
   FROM turn, json_array_elements($1::json) AS waiting
   ON CONFLICT (id) DO NOTHING
   RETURNING seq, event`;
-const newest = 'SELECT seq, event FROM tool_events ORDER BY seq DESC LIMIT $1';
-const later = 'SELECT seq, event FROM tool_events WHERE seq > $1 ORDER BY seq LIMIT $2';
+/** Parameters: limit. */
+const selectNewest = 'SELECT seq, event FROM tool_events ORDER BY seq DESC LIMIT $1';
+/** Parameters: sequence number after which events are read, limit. */
+const selectLater = 'SELECT seq, event FROM tool_events WHERE seq > $1 ORDER BY seq LIMIT $2';
 
+/** Max bytes of the events in memory. */
 const maxBytes = 4_194_304;
-/** Events within this time share a statement and a notification: at most 20 a second. */
+/** Delay of an insert, so that events share statements and notifications, of which there are at most 20 a second. */
 const delayMs = 50;
 
 /**
@@ -49,10 +52,15 @@ const delayMs = 50;
  */
 @Injectable()
 export class EventHistory extends WriteBehind<Waiting> {
+  /** The newest events. Its ids are valid at all replicas. */
   ring: EventRing<ToolEvent>;
-  private last = 0;
-  /** Recoveries of tools whose circuits are not closed, because a probe starts a process. They are stored when it closes. */
-  private readonly recoveries = new Map<string, PublishedEvent>();
+  /** Sequence number of the last event in the ring. */
+  private lastSeq = 0;
+  /**
+   * Recoveries of tools whose circuits are not closed, by tool. The probe of a circuit starts a process, which is no recovery
+   * yet, so they are stored when the circuit closes.
+   */
+  private readonly postponedRecoveries = new Map<string, PublishedEvent>();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -64,21 +72,22 @@ export class EventHistory extends WriteBehind<Waiting> {
     barrier: FleetBarrier,
   ) {
     const waiting = new TypedEvents<Waiting>(() => undefined);
-    const keeping = {
+    const storage = {
       insert: (events: readonly Waiting[]) => this.insert(events),
       deleteOlder: (before: Date) => db.query('DELETE FROM tool_events WHERE at < $1', [before]),
     };
-    super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
-    const keep = ({ key = newId(), ...event }: PublishedEvent): void => waiting.emit({ key, event });
+    super('event history', waiting, storage, config.recorder.retentionDays, delayMs);
+    const store = ({ key = newId(), ...event }: PublishedEvent): void => waiting.emit({ key, event });
     source.subscribe((event) => {
       const { type, tool } = event;
-      const late = this.recoveries.get(tool);
-      if (type.startsWith('tool.') || type === 'circuit.closed') this.recoveries.delete(tool);
-      if (type === 'tool.recovered' && circuits.notClosed().includes(tool)) this.recoveries.set(tool, event);
-      else keep(event);
-      if (type === 'circuit.closed' && late) keep({ ...late, timestamp: event.timestamp });
+      const postponed = this.postponedRecoveries.get(tool);
+      if (type.startsWith('tool.') || type === 'circuit.closed') this.postponedRecoveries.delete(tool);
+      if (type === 'tool.recovered' && circuits.notClosed().includes(tool))
+        this.postponedRecoveries.set(tool, event);
+      else store(event);
+      if (type === 'circuit.closed' && postponed) store({ ...postponed, timestamp: event.timestamp });
     });
-    // Requests wait until their events are stored.
+    // The barrier makes requests wait until their events are stored.
     barrier.add(() => this.flush());
     this.ring = this.ringOf('');
   }
@@ -87,7 +96,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     const selectEpoch = 'SELECT epoch FROM tool_events_epoch';
     const [row] = await retryAtStart(() => this.db.query<{ epoch: string }[]>(selectEpoch));
     this.ring = this.ringOf(row?.epoch ?? '');
-    const rows = await retryAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
+    const rows = await retryAtStart(() => this.db.query<EventRow[]>(selectNewest, [this.config.events.kept]));
     this.append(rows.reverse());
     this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.readNew());
     void super.onModuleInit();
@@ -100,7 +109,7 @@ export class EventHistory extends WriteBehind<Waiting> {
   /** Stores events, and in the same transaction a webhook for each event and each URL of WEBHOOK_URLS. */
   private async insert(events: readonly Waiting[]): Promise<void> {
     const store = async (manager: EntityManager): Promise<Placed<ToolEvent>[]> => {
-      const rows = await manager.query<EventRow[]>(insert, [storableJson(events)]);
+      const rows = await manager.query<EventRow[]>(insertEvents, [storableJson(events)]);
       return rows.map((row) => this.placed(row));
     };
     const { urls, types } = this.config.webhooks;
@@ -114,9 +123,10 @@ export class EventHistory extends WriteBehind<Waiting> {
       });
   }
 
+  /** Appends events that were stored since the last read. */
   private async readNew(): Promise<void> {
     for (let found = Infinity; found > 0;) {
-      const rows = await this.db.query<EventRow[]>(later, [this.last, this.config.events.kept]);
+      const rows = await this.db.query<EventRow[]>(selectLater, [this.lastSeq, this.config.events.kept]);
       this.append(rows);
       found = rows.length;
     }
@@ -124,8 +134,8 @@ export class EventHistory extends WriteBehind<Waiting> {
 
   private append(rows: readonly EventRow[]): void {
     for (const row of rows) {
-      this.last = Number(row.seq);
-      this.ring.append(this.placed(row), this.last);
+      this.lastSeq = Number(row.seq);
+      this.ring.append(this.placed(row), this.lastSeq);
     }
   }
 

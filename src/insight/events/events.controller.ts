@@ -35,7 +35,7 @@ export class EventsController {
   @Get()
   @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
   @ApiOperation({
-    summary: 'Read what happened to tools, or follow it',
+    summary: 'Read events of tools, or follow them',
     description:
       'The latest crashes, failures, recoveries, grade and circuit changes, oldest first, including those before a restart. With `Accept: text/event-stream`, new events follow. Control events: `missed` (events dropped before you read them), `reset` (unknown `last-event-id`), `end`.',
   })
@@ -76,9 +76,9 @@ export class TopicStreamController {
   @Get()
   @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
   @ApiOperation({
-    summary: 'Follow several things in one stream',
+    summary: 'Follow several topics in one stream',
     description:
-      'Each topic needs a scope. `events` (`metrics:read`) has the events of `GET /api/v1/events`. `logs:<tool>` (`tools:admin`) has those of `GET /api/v1/custom-tools/{name}/logs`. `spans` (`traces:read`) counts the new spans of a project, at most twice a second. `ui:<session>` (`tools:call`) has the calls of a page. Control events: `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
+      'Each topic needs a scope. `events` (`metrics:read`) has the events of `GET /api/v1/events`. `executions` (`metrics:read`) has the executions that ended on this server, at most twice a second. `logs:<tool>` (`tools:admin`) has the events of `GET /api/v1/custom-tools/{name}/logs`. `spans` (`traces:read`) counts the new spans of a project, at most twice a second. `ui:<session>` (`tools:call`) has the calls of a page. Control events: `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
   })
   @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example: topicsExample } } })
   @ApiProblems(

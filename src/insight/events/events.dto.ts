@@ -25,8 +25,10 @@ export class EventsQuery {
     description: 'Types of events, comma-separated',
   })
   readonly type?: ToolEventType[];
-  @Limit(100, { description: 'Of a page; a stream has no end' }) readonly limit!: number;
-  @OptionalText(128, { description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
+  @Limit(100, { description: 'Max events of a page; a stream has no limit' }) readonly limit!: number;
+  @OptionalText(128, {
+    description: 'Id of the last event that was received; the header Last-Event-ID takes precedence',
+  })
   readonly since?: string;
 }
 
@@ -39,7 +41,7 @@ export class TopicsQuery extends ProjectQuery {
     uniqueItems: true,
     example: ['events', 'logs:log_summary'],
     description:
-      'Comma-separated: `events`, `executions` that ended on this server, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers',
+      'Comma-separated: `events`, `executions` that ended on this server, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for new spans, and `ui:<session>` for the calls that a page answers',
   })
   readonly topics!: string[];
 }
@@ -63,6 +65,7 @@ export class EventPageView {
   @Many(EventView, 'Oldest first') readonly data!: EventView[];
   @ApiProperty({ type: String, nullable: true, example: 'mhq3k2x19f2c6b01-42' })
   readonly nextSince!: string | null;
-  @Example(0, 'Events after `since` that had to make room') readonly missed!: number;
-  @Example(false, '`since` is not among the newest events') readonly reset!: boolean;
+  @Example(0, 'Number of events after `since` that were dropped, because only the newest are kept')
+  readonly missed!: number;
+  @Example(false, 'Whether `since` is not among the newest events') readonly reset!: boolean;
 }

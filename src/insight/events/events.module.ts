@@ -12,13 +12,14 @@ import { EventsService } from './events.service.js';
 import { ExecutionNews } from './execution-news.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
+/** Types of events by the new state of a circuit. */
 const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
   open: 'circuit.opened',
   half_open: 'circuit.half_opened',
   closed: 'circuit.closed',
 };
 
-/** The events of tools, over REST, as a live stream and to webhooks. */
+/** Events of tools: over REST, as live streams and to webhooks. */
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
@@ -40,7 +41,7 @@ export class EventsModule implements OnModuleInit {
     });
   }
 
-  /** Changes of circuits and grades are events of tools as well. */
+  /** Publishes changes of circuits and grades as events of tools. */
   onModuleInit(): void {
     this.circuits.subscribe(({ id: key, tool, from, to, reason, by, at }) =>
       this.events.publish({ key, type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),

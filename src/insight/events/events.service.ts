@@ -28,18 +28,18 @@ export class EventsService {
   private page({ limit, since, ...filter }: EventsQuery): EventPageView {
     const { ring } = this.history;
     const { entries, last, missed } = ring.slice(Infinity, since);
-    const wanted = entries.filter(wants(filter));
+    const wanted = entries.filter(isWantedBy(filter));
     const data = since === undefined ? wanted.slice(-limit) : wanted.slice(0, limit);
-    // The next page skips events that the filter left out, unless this page was full.
-    const isWhole = since === undefined || wanted.length <= limit;
+    // If no wanted event is left for the next page, it begins after all events, so that filtered ones are not read again.
+    const isLastPage = since === undefined || wanted.length <= limit;
     const reset = since !== undefined && !ring.knows(since);
-    return { data, nextSince: (isWhole ? last : data.at(-1)?.id) ?? null, missed, reset };
+    return { data, nextSince: (isLastPage ? last : data.at(-1)?.id) ?? null, missed, reset };
   }
 
   /** Streams events: after the client's last id, or from now on for a new client. */
   private follow(filter: EventsQuery, id: string | undefined, holder: string): Readable {
     const { ring } = this.history;
-    const isWanted = wants(filter);
+    const isWanted = isWantedBy(filter);
     const eventOf = (event: Placed<ToolEvent>) =>
       isWanted(event) ? { id: event.id, event: event.type, data: event } : undefined;
     const place = id === undefined ? ring.end : ring.placeAfter(id);
@@ -50,7 +50,8 @@ export class EventsService {
   }
 }
 
-function wants({ tool, type }: Pick<EventsQuery, 'tool' | 'type'>): (event: ToolEvent) => boolean {
+/** A test for the events that a filter selects. */
+function isWantedBy({ tool, type }: Pick<EventsQuery, 'tool' | 'type'>): (event: ToolEvent) => boolean {
   return (event) =>
     (tool === undefined || tool.includes(event.tool)) && (type === undefined || type.includes(event.type));
 }

@@ -2,10 +2,10 @@ import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import { ExecutionNews } from './execution-news.js';
 
-const ended = (executionId: string): ExecutedCall => ({
+const ended = (executionId: string, projectId = 'default'): ExecutedCall => ({
   ...{ kind: 'executed', executionId, tool: 'word_count', status: 'success', fault: false },
   ...{ executionTimeMs: 12, at: 0, test: false, probe: false, input: { text: 'secret' } },
-  context: { userId: 'ann', requestId: executionId, projectId: 'default' },
+  context: { userId: 'ann', requestId: executionId, projectId },
 });
 
 beforeEach(() => jest.useFakeTimers());
@@ -20,10 +20,19 @@ it('announces executions in batches without their input, and only while somebody
   expect(jest.getTimerCount()).toBe(0);
   const stop = ring?.news.subscribe(() => undefined);
   for (let n = 0; n < 502; n += 1) calls.emit(ended(`e${n}`));
+  calls.emit(ended('of-another', 'other'));
   jest.advanceTimersByTime(500);
-  const batch = ring?.from(0)?.entry as unknown as { ended: { id: string }[]; more: number };
-  expect([batch.ended.length, batch.ended[0]?.id, batch.more]).toEqual([500, 'e0', 2]);
+  const batchFor = (...projects: string[]) =>
+    topic?.within?.(ring?.from(0)?.entry as never, projects.length > 0 ? projects : undefined) as {
+      ended: { id: string }[];
+      more: number;
+    };
+  const batch = batchFor();
+  expect([batch.ended.length, batch.ended[0]?.id, batch.more]).toEqual([500, 'e0', 3]);
   expect(JSON.stringify(batch)).not.toContain('secret');
+  expect([batchFor('default').ended.length, batchFor('default').more]).toEqual([500, 2]);
+  expect(batchFor('other')).toMatchObject({ ended: [], more: 1 });
+  expect(batchFor('third')).toBeUndefined();
   stop?.();
   calls.emit(ended('after'));
   expect(jest.getTimerCount()).toBe(0);

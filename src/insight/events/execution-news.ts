@@ -4,8 +4,8 @@ import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { CallContext } from '../../web/contract/tool.js';
 
-/** An ended execution: the fields that lists filter by, without its payload. */
-interface Announced
+/** An ended execution: the fields by which lists filter, without its payload. */
+interface EndedExecution
   extends
     Pick<ExecutedCall, 'tool' | 'status' | 'errorType'>,
     Pick<CallContext, 'userId' | 'investigationId' | 'runId' | 'sessionId' | 'requestId'> {
@@ -14,59 +14,75 @@ interface Announced
   readonly durationMs: number;
 }
 
-/** Executions that ended on this server within half a second. */
+/** Executions that ended on this server within an announcement's interval. */
 interface Batch {
-  readonly ended: readonly Announced[];
-  /** Number of executions that are not listed. */
-  readonly more: number;
+  readonly ended: readonly EndedExecution[];
+  /** Numbers of executions that are not listed in `ended`, by project. */
+  readonly unlisted: ReadonlyMap<string, number>;
 }
 
-const everyMs = 500;
+/** Interval of announcements. */
+const announceEveryMs = 500;
+/** Max executions that an announcement lists. */
 const maxListed = 500;
-const limits = { maxEntries: 20, maxBytes: 1_000_000 };
+const ringLimits = { maxEntries: 20, maxBytes: 1_000_000 };
 
 /** Announces ended executions to the pages that follow them, at most twice a second. Costs calls nothing without followers. */
 @Injectable()
 export class ExecutionNews {
-  private readonly ring = new EventRing<Batch>(limits);
-  private waiting: Announced[] = [];
-  private more = 0;
+  private readonly ring = new EventRing<Batch>(ringLimits);
+  private waiting: EndedExecution[] = [];
+  private unlisted = new Map<string, number>();
+  private isSubscribed = false;
 
-  private stop: (() => void) | undefined;
-
-  constructor(topics: StreamTopics, calls: CallEvents) {
+  constructor(
+    topics: StreamTopics,
+    private readonly calls: CallEvents,
+  ) {
     topics.add('executions', {
       scope: 'metrics:read',
       earlier: 0,
       eventName: () => 'executions',
-      within: ({ id, ended, more }: Placed<Batch>, projects) => {
-        if (!projects) return { id, ended, more };
-        const own = ended.filter(({ project }) => projects.includes(project));
-        return own.length > 0 ? { id, ended: own, more: Math.min(more, 1) } : undefined;
-      },
+      within: batchOf,
       ring: () => {
-        // Subscribes with the first page, so that calls have no listener before.
-        this.stop ??= calls.subscribe('executed', (event) => this.came(event));
+        this.subscribe();
         return this.ring;
       },
     });
   }
 
-  private came(event: ExecutedCall): void {
+  /** Subscribes to calls with the first page, so that calls have no listener before. */
+  private subscribe(): void {
+    if (this.isSubscribed) return;
+    this.isSubscribed = true;
+    this.calls.subscribe('executed', (event) => this.onExecuted(event));
+  }
+
+  private onExecuted(event: ExecutedCall): void {
     if (!this.ring.news.hasListeners) return;
-    if (this.waiting.length === 0) setTimeout(() => this.announce(), everyMs).unref();
-    if (this.waiting.length < maxListed) this.waiting.push(announced(event));
-    else this.more += 1;
+    if (this.waiting.length === 0) setTimeout(() => this.announce(), announceEveryMs).unref();
+    const { projectId } = event.context;
+    if (this.waiting.length < maxListed) this.waiting.push(endedExecution(event));
+    else this.unlisted.set(projectId, (this.unlisted.get(projectId) ?? 0) + 1);
   }
 
   private announce(): void {
-    this.ring.append({ ended: this.waiting, more: this.more });
+    this.ring.append({ ended: this.waiting, unlisted: this.unlisted });
     this.waiting = [];
-    this.more = 0;
+    this.unlisted = new Map();
   }
 }
 
-const announced = ({ context, ...event }: ExecutedCall): Announced => {
+/** A batch as pages of some projects get it; undefined if it has none of their executions. @param projects default: all */
+function batchOf({ id, ended, unlisted }: Placed<Batch>, projects?: readonly string[]): object | undefined {
+  const isOwn = (project: string): boolean => projects?.includes(project) ?? true;
+  const own = ended.filter(({ project }) => isOwn(project));
+  let more = 0;
+  for (const [project, count] of unlisted) if (isOwn(project)) more += count;
+  return own.length > 0 || more > 0 ? { id, ended: own, more } : undefined;
+}
+
+const endedExecution = ({ context, ...event }: ExecutedCall): EndedExecution => {
   const { executionId: id, tool, status, errorType, executionTimeMs: durationMs } = event;
   const { userId, investigationId, runId, sessionId, requestId } = context;
   const caller = { userId, investigationId, runId, sessionId, requestId };

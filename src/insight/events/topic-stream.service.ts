@@ -47,18 +47,22 @@ export class TopicStreamService {
     return stream;
   }
 
+  /** Opens a topic for a client. @throws Problem `invalid_request`, `not_found`, `forbidden` */
   private async open(name: string, request: FastifyRequest): Promise<Followed> {
-    const [, kind = '', of] = /^([^:]*)(?::(.*))?$/s.exec(name) ?? [];
+    const [, kind = '', subject] = /^([^:]*)(?::(.*))?$/s.exec(name) ?? [];
     const topic = this.topics.find(kind);
     if (!topic) {
       const known = this.topics.names().join(', ');
-      throw invalidRequest({ pointer: '/topics', detail: `must be of ${known}: there is no ${name}` });
+      throw invalidRequest({ pointer: '/topics', detail: `must be one of ${known}: there is no ${name}` });
     }
     const principal = principalOf(request);
-    const held: ReadonlySet<string> = principal.scopes;
-    if (!held.has(topic.scope))
+    const scopes: ReadonlySet<string> = principal.scopes;
+    if (!scopes.has(topic.scope))
       throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
-    const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of, callerIdOf(principal));
+    const ring = await topic.ring(
+      topic.ofProject ? projectIn(request, subject) : subject,
+      callerIdOf(principal),
+    );
     return { name, topic, ring, projects: topic.within && projectsOf(request) };
   }
 }
@@ -102,6 +106,7 @@ function greetingOf(
   return `id: ${textOf(places)}\n\n${resets.join('')}`;
 }
 
+/** Positions in all topics, as the id of an event. */
 const textOf = (places: ReadonlyMap<string, string>): string =>
   [...places].map(([name, id]) => `${name}=${id}`).join(',');
 

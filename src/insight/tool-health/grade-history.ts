@@ -36,7 +36,7 @@ const selectPage = `
 const selectLast =
   'SELECT DISTINCT ON (tool) tool, to_status AS "to", at FROM grade_changes ORDER BY tool, seq DESC';
 
-/** Deletes old changes, except the last one of each tool. Parameter: the time before which. */
+/** Deletes changes before a time, except the last one of each tool. Parameter: the time. */
 const deleteOlder = `
   DELETE FROM grade_changes old
   WHERE at < $1 AND EXISTS (SELECT FROM grade_changes later WHERE later.tool = old.tool AND later.seq > old.seq)`;
@@ -60,27 +60,27 @@ export class GradeHistory extends WriteBehind<HealthChange> {
     @InjectDataSource() private readonly db: DataSource,
     stored: StoredGrades,
   ) {
-    const keeping = {
+    const storage = {
       insert: async (changes: readonly HealthChange[]) => {
         for (const change of await insertAll(db, changes)) stored.emit(change);
       },
       deleteOlder: (before: Date) => db.query(deleteOlder, [before]),
     };
-    super('grade history', events, keeping, recorder.retentionDays);
+    super('grade history', events, storage, recorder.retentionDays);
   }
 
   override async onModuleInit(): Promise<void> {
     void super.onModuleInit();
-    const read = () => this.db.query<Pick<GradeChange, 'tool' | 'to' | 'at'>[]>(selectLast);
-    const last = await retryAtStart(read);
+    const readLast = () => this.db.query<Pick<GradeChange, 'tool' | 'to' | 'at'>[]>(selectLast);
+    const last = await retryAtStart(readLast);
     for (const { tool, to, at } of last) this.health.remember(tool, to, at.getTime());
   }
 
   /** A page of a tool's changes, newest first. @throws the database's error */
   async page(tool: string, { limit, cursor }: PageQuery): Promise<Page<GradeChangeView>> {
     await this.flush();
-    const before = keyIn(cursor, (place) => (/^\d{1,18}$/.test(place) ? place : undefined));
-    const values = [sanitisedText(tool), before ?? null, limit + 1];
+    const beforeSeq = keyIn(cursor, (key) => (/^\d{1,18}$/.test(key) ? key : undefined));
+    const values = [sanitisedText(tool), beforeSeq ?? null, limit + 1];
     const rows = await this.db.query<GradeChange[]>(selectPage, values);
     const { data, nextCursor } = pageFrom(rows, ({ seq }) => seq, limit);
     return {
@@ -90,7 +90,7 @@ export class GradeHistory extends WriteBehind<HealthChange> {
   }
 }
 
-/** Stores changes, one replica at a time. @returns the changes that no other replica has stored before */
+/** Stores changes. A lock lets one replica at a time do so. @returns changes that no other replica had stored */
 async function insertAll(dataSource: DataSource, changes: readonly HealthChange[]): Promise<HealthChange[]> {
   return dataSource.transaction(async (db) => {
     await db.query(`SELECT pg_advisory_xact_lock(hashtext('grade_changes'))`);

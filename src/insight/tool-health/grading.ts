@@ -1,11 +1,12 @@
 import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
 import { fixed, rounded } from '../../records/executions/queries/rounding.js';
 import type { ToolStatsView } from '../../records/executions/tool-metrics.dto.js';
-import type { FailureGroup, RecentOutcome } from '../../records/executions/tool-metrics.repository.js';
+import type { FailureGroup } from '../../records/executions/queries/tool-metrics.sql.js';
+import type { RecentOutcome } from '../../records/executions/tool-metrics.repository.js';
 import { defaultThresholds, type ToolThresholds } from '../../web/contract/tool.js';
 import type * as dto from './tool-health.dto.js';
 
-/** The figures that make a grade: one tool's calls of one period. */
+/** The figures from which a tool is graded: its calls of one period. */
 export interface GradedStats {
   readonly totalCalls: number;
   /** 0 to 1. */
@@ -41,11 +42,12 @@ export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultTh
   };
 }
 
+/** The grades by each rule, and issues that do not affect the grade. */
 function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
   const { totalCalls, successRate, avgTimeMs, callerErrors = 0 } = stats;
   const counted = totalCalls - callerErrors;
   const toolFaults = counted - Math.round(successRate * totalCalls);
-  const faults = callerErrors > 0 && { toolFaults, callerErrors };
+  const faults = callerErrors > 0 ? { toolFaults, callerErrors } : undefined;
   const rate = successRate * (totalCalls / counted);
   const parts =
     counted < thresholds.minCalls
@@ -54,18 +56,27 @@ function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
   if (!faults || successRate >= thresholds.successRateHealthy) return parts;
   const issues = [`${callerErrors} of ${totalCalls} calls failed by callers' errors`];
   const recommendations = ['Check what callers send and how long they wait'];
-  return [...parts, { status: 'unknown', why: [], issues, recommendations }];
+  return [...parts, withoutEffect(issues, recommendations)];
 }
 
-/** Names answers that report an error. They do not affect the grade. */
+/** The issue that answers report errors. It does not affect the grade. */
 function findingPart({ totalCalls, findingCount = 0 }: GradedStats): Grade[] {
   if (findingCount === 0) return [];
   const issues = [`${findingCount} of ${totalCalls} results report an error or were marked as wrong`];
   const recommendations = ['Read the executions with a finding: callers got them as successes'];
-  return [{ status: 'unknown', why: [], issues, recommendations }];
+  return [withoutEffect(issues, recommendations)];
 }
 
-type Faults = false | Pick<HealthReason, 'toolFaults' | 'callerErrors'>;
+/** A part that only adds issues: `unknown` is left out of the overall status. */
+const withoutEffect = (issues: readonly string[], recommendations: readonly string[]): Grade => ({
+  status: 'unknown',
+  why: [],
+  issues: [...issues],
+  recommendations: [...recommendations],
+});
+
+/** The failures in a reason; undefined without callers' errors. */
+type Faults = Pick<HealthReason, 'toolFaults' | 'callerErrors'> | undefined;
 
 const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade => ({
   status: 'unknown',
@@ -74,7 +85,7 @@ const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faul
   recommendations: ['Need more usage data for accurate assessment'],
 });
 
-/** Distance from the threshold at which a success rate is clear. */
+/** Min distance of a success rate from its threshold at which the grade is clear. */
 const clearMargin = 0.02;
 
 /** Whether the success rate alone decided the grade, and is two points or more from its threshold. */
@@ -96,19 +107,20 @@ export const neverExecuted: Grade = {
   recommendations: ['Tool has not been executed yet'],
 };
 
+/** Known statuses, the worst first. */
+const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
+
 /** The worst known status; `unknown` only if there is no known one. */
 export function overallStatus(statuses: readonly dto.HealthStatus[]): dto.HealthStatus {
   return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
 
-/** How many tools have each status. */
+/** The number of tools with each status. */
 export function countByStatus(statuses: readonly dto.HealthStatus[]): Record<dto.HealthStatus, number> {
   const counts = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   for (const status of statuses) counts[status]++;
   return counts;
 }
-
-const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
 function gradeSuccessRate(
   rate: number,
@@ -165,7 +177,7 @@ const healthy = (why: readonly HealthReason[]): Grade => ({
 
 const percent = (rate: number): string => `${fixed(rate * 100, 1)}%`;
 
-/** A tool's own target may need more digits: 99.95 % is not 100.0 %. */
+/** A threshold in percent. A tool's own threshold may need more than one digit: 99.95 % is not 100.0 %. */
 function percentTarget(rate: number): string {
   const exact = Number((rate * 100).toPrecision(12));
   return `${exact === Number(exact.toFixed(1)) ? exact.toFixed(1) : exact}%`;
@@ -247,6 +259,7 @@ export function infoOf(
   };
 }
 
+/** Max messages of the newest failures that are shown. */
 const maxRecentMessages = 5;
 
 /** A tool's failures by type, and by type and message pattern. Equally frequent patterns are sorted newest first. */
@@ -257,8 +270,8 @@ export function errorPatterns(
 ): dto.ErrorPatternsView {
   const types = Object.entries(errorTypes).sort(([, a], [, b]) => b - a);
   const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
-  const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [one] }) =>
-    JSON.stringify([errorType, messagePattern(one?.message ?? '')]),
+  const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [newest] }) =>
+    JSON.stringify([errorType, messagePattern(newest?.message ?? '')]),
   );
   const newest = groups.flatMap((group) => group.newest).sort((a, b) => b.at - a.at);
   return {

@@ -5,22 +5,19 @@ import { KnownTools } from '../../call/circuits/known-tools.js';
 import type { Reader } from '../../web/contract/principal.js';
 import { rounded } from '../../records/executions/queries/rounding.js';
 import type { FleetFigures, Trend } from '../../records/executions/queries/tool-figures.js';
-import {
-  type FirstFailure,
-  type LastFailure,
-  ToolMetricsRepository,
-} from '../../records/executions/tool-metrics.repository.js';
+import type { FirstFailure, LastFailure } from '../../records/executions/queries/tool-metrics.sql.js';
+import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
 
-/** Calls of a minute or a longer period, without callers' errors. */
+/** Calls since a moment, without callers' errors. */
 export interface CallsSince {
-  /** Start of the period, milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly since: number;
   readonly calls: number;
   readonly failures: number;
 }
 
-/** Whether a tool fails or recovers, and its calls since then. */
+/** An outage of a tool that continues, or the recovery from it; and the calls since its start. */
 export interface Course {
   readonly state: 'failing' | 'recovering';
   readonly calls: CallsSince;
@@ -28,7 +25,7 @@ export interface Course {
   readonly firstMinute?: number | undefined;
 }
 
-/** The period that counts as now. */
+/** Length of the period whose figures are shown as those of now. */
 const nowMs = 5 * minuteMs;
 /** Min failures of an outage. */
 const minFailures = 3;
@@ -36,15 +33,15 @@ const minFailures = 3;
 const breakChance = 0.03;
 /** Max probability that the successes of a recovery are chance. */
 const recoveryChance = 0.01;
-/** Max probability that failures in a row are chance in a recovery. Each of its calls may begin such a row. */
+/** Max probability that failures in a row during a recovery are chance. It is lower, because any call may begin such a row. */
 const relapseChance = 0.001;
 
-/** State of a tool after some minutes. */
+/** The state of a tool after the minutes so far. */
 interface Phase {
   readonly state: Course['state'] | 'fine';
   /** Calls in this state. */
   readonly calls: CallsSince;
-  /** The newest calls, which may begin the next state. */
+  /** The newest calls, which do not belong to this state if it ends with them. */
   readonly pending?: CallsSince | undefined;
   /** Calls of the outage before a recovery. */
   readonly outage?: CallsSince;
@@ -53,6 +50,7 @@ interface Phase {
   readonly firstMinute?: number;
 }
 
+/** Adds calls to those since an earlier moment. */
 const addCalls = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
   since: before.since,
   calls: before.calls + calls,
@@ -61,7 +59,10 @@ const addCalls = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'sin
 
 const successRate = ({ calls, failures }: CallsSince): number => 1 - failures / calls;
 
-/** A success rate well below the degraded one, so that a tool at its threshold does not change its state with each minute. */
+/**
+ * The success rate of a failing tool: well below `minRate`, so that a tool near this threshold does not change its state with
+ * each minute.
+ */
 const failingRate = (minRate: number): number => minRate - Math.min(minRate, 1 - minRate) / 2;
 
 /** Probability of at most `hits` among calls of which each is a hit with probability `chance`. */
@@ -105,6 +106,7 @@ export function courseOf(
   return first === -1 || !from ? course : { state: 'failing', calls: later.reduce(addCalls, from) };
 }
 
+/** The course by the calls of each minute alone. */
 function courseByMinutes(minutes: readonly CallsSince[], minRate: number): Course | undefined {
   let phase: Phase = { state: 'fine', calls: { since: 0, calls: 0, failures: 0 }, failedUntil: 0 };
   for (const minute of minutes) if (minute.calls > 0) phase = phaseAfter(phase, minute, minRate);
@@ -134,6 +136,7 @@ function phaseAfter(phase: Phase, minute: CallsSince, minRate: number): Phase {
   return { state: 'failing', calls: failing, failedUntil: end };
 }
 
+/** The calls of each minute of a trend. @param until milliseconds since the epoch, in its last minute */
 const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): CallsSince[] => {
   const first = Math.floor(until / minuteMs) + 1 - calls.length;
   return calls.map((count, index) => ({
@@ -170,11 +173,11 @@ function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailur
 function withRelapse(course: Course, last: LastFailure | undefined, minRate: number): Course {
   if (course.state === 'failing' || !last?.firstInARow) return course;
   const { inARow, firstInARow } = last;
-  const row = { since: firstInARow.getTime(), calls: inARow, failures: inARow };
+  const failuresInARow = { since: firstInARow.getTime(), calls: inARow, failures: inARow };
   const { calls, failures } = course.calls;
   const failureRate = Math.max(0, failures - inARow) / Math.max(1, calls - inARow);
-  const hasRelapsed = hasBroken(row, minRate) && failureRate ** inARow <= relapseChance;
-  return hasRelapsed ? { state: 'failing', calls: row } : course;
+  const hasRelapsed = hasBroken(failuresInARow, minRate) && failureRate ** inARow <= relapseChance;
+  return hasRelapsed ? { state: 'failing', calls: failuresInARow } : course;
 }
 
 const isoOrNull = (ms: number | undefined): string | null =>
@@ -207,7 +210,7 @@ function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, cal
   };
 }
 
-/** State of tools in the last minutes, beside their grade of the last hour; read from the rollups by minute. */
+/** The state of tools now: of the last minutes, while grades are of the last hour. Read from the rollups by minute. */
 @Injectable()
 export class RecentCalls {
   constructor(
@@ -221,25 +224,25 @@ export class RecentCalls {
     return new RecentCalls(this.metrics.within(caller), this.knownTools, this.circuits);
   }
 
-  /** State at a time. @param tools default: all @returns a view for any name; a tool without calls has zeros */
+  /** States at a time. @param tools default: all @returns a function from a tool's name to its state */
   async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
     const [figures, byMinutes] = await Promise.all([
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
       this.courses(now, tools),
     ]);
-    const lasts = await this.metrics.getLastFailures([...byMinutes.keys()], new Date(now - dayMs));
+    const lastFailures = await this.metrics.getLastFailures([...byMinutes.keys()], new Date(now - dayMs));
     const courses = new Map(
       [...byMinutes].map(([tool, course]) => {
         const { successRateDegraded } = this.knownTools.thresholdsOf(tool);
-        return [tool, withRelapse(course, lasts.get(tool), successRateDegraded)];
+        return [tool, withRelapse(course, lastFailures.get(tool), successRateDegraded)];
       }),
     );
     const failing = [...courses].filter(([, { state }]) => state === 'failing');
     const starts = failing.map(([tool, { calls }]) => [tool, new Date(calls.since)] as const);
-    const firsts = await this.metrics.getFirstFailures(new Map(starts));
+    const firstFailures = await this.metrics.getFirstFailures(new Map(starts));
     return (tool) => {
-      const last = lasts.get(tool);
-      const first = firsts.get(tool);
+      const last = lastFailures.get(tool);
+      const first = firstFailures.get(tool);
       return viewOf(figures.get(tool), withExactStart(courses.get(tool), first, last), last, first?.callers);
     };
   }
@@ -248,8 +251,9 @@ export class RecentCalls {
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
     const oldest = now - hourMs + nowMs;
-    const long = [...courses].filter(([, { calls }]) => calls.since < oldest).map(([tool]) => tool);
-    return long.length === 0 ? courses : new Map([...courses, ...(await this.coursesOver(dayMs, now, long))]);
+    const failingLong = [...courses].filter(([, { calls }]) => calls.since < oldest).map(([tool]) => tool);
+    if (failingLong.length === 0) return courses;
+    return new Map([...courses, ...(await this.coursesOver(dayMs, now, failingLong))]);
   }
 
   private async coursesOver(

@@ -25,19 +25,18 @@ export class ToolHealthController {
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
   })
   @ApiOkResponse({ type: dto.SystemHealthView })
-  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
-    return this.health.within(by).checkAllToolsHealth(periodHours);
+  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+    return this.health.within(caller).checkAllToolsHealth(periodHours);
   }
 
   @Get('dashboard')
   @ApiOperation({
     summary: 'What needs attention, and the slowest executions',
-    description:
-      'Of the last hour, unless another period is asked for; the slow executions are those of all time.',
+    description: 'Default: of the last hour. The slow executions are those of all time.',
   })
   @ApiOkResponse({ type: dto.DashboardView })
-  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
-    return this.health.within(by).getDashboardSummary(periodHours);
+  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+    return this.health.within(caller).getDashboardSummary(periodHours);
   }
 
   @Get('summary')
@@ -46,22 +45,22 @@ export class ToolHealthController {
     description: 'The short form: status, calls and rates of each tool.',
   })
   @ApiOkResponse({ type: dto.HealthSummaryView })
-  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
-    return this.health.within(by).getHealthSummary(periodHours);
+  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+    return this.health.within(caller).getHealthSummary(periodHours);
   }
 
   @Get(':tool')
   @ApiOperation({
     summary: 'Health of one tool',
-    description: 'A tool that nobody knows has the status `unknown`.',
+    description: 'An unknown tool has the status `unknown`.',
   })
   @ApiOkResponse({ type: dto.ToolHealthNowView })
   getToolHealth(
     @Param() { tool }: ToolParams,
     @Query() { periodHours }: dto.HealthPeriodQuery,
-    @CurrentReader() by: Principal,
+    @CurrentReader() caller: Principal,
   ) {
-    return this.health.within(by).reportTool(tool, periodHours);
+    return this.health.within(caller).reportTool(tool, periodHours);
   }
 
   @Get(':tool/history')
@@ -78,15 +77,16 @@ export class ToolHealthController {
   @Get(':tool/error-patterns')
   @ApiOperation({
     summary: 'How a tool fails: its error types by frequency',
-    description: 'All failures of the period. Messages are grouped with their numbers, ids and paths folded.',
+    description:
+      'All failures of the period. Messages that differ only in numbers, ids or paths are one group.',
   })
   @ApiOkResponse({ type: dto.ErrorPatternsView })
   getErrorPatterns(
     @Param() { tool }: ToolParams,
     @Query() { limit, periodHours, ...range }: dto.ErrorPatternsQuery,
-    @CurrentReader() by: Principal,
+    @CurrentReader() caller: Principal,
   ) {
-    return this.health.within(by).getErrorPatterns(tool, limit, periodHours, range);
+    return this.health.within(caller).getErrorPatterns(tool, limit, periodHours, range);
   }
 
   @Get(':tool/info')
@@ -96,7 +96,7 @@ export class ToolHealthController {
   })
   @ApiOkResponse({ type: dto.ToolHealthInfoView })
   @ApiProblems('not_found')
-  getToolHealthInfo(@Param() { tool }: ToolParams, @CurrentReader() by: Principal) {
-    return this.health.within(by).requireToolHealth(tool);
+  getToolHealthInfo(@Param() { tool }: ToolParams, @CurrentReader() caller: Principal) {
+    return this.health.within(caller).requireToolHealth(tool);
   }
 }

@@ -23,7 +23,7 @@ const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_late
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
 export class HealthPeriodQuery extends ProjectQuery {
-  @OptionalInt(1, 8_760, { example: 1, default: 1, description: 'How far back calls count' })
+  @OptionalInt(1, 8_760, { example: 1, default: 1, description: 'Length of the period before now, in hours' })
   readonly periodHours!: number;
 }
 
@@ -32,9 +32,13 @@ export class HealthReasonView {
   @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
   readonly rule!: (typeof healthRules)[number];
   @Example(0.85, 'Rates 0 to 1, latencies in milliseconds') readonly figure!: number;
-  @Example(0.95, "The tool's limit that the figure was compared with") readonly threshold!: number;
-  @OptionalExample(3, "All other failures, if there are callers' errors") readonly toolFaults?: number;
-  @OptionalExample(5, 'Not graded: inputs that the tool refused, cancelled calls, short deadlines')
+  @Example(0.95, "The tool's limit for the figure") readonly threshold!: number;
+  @OptionalExample(3, "Failures that are not callers' errors; absent without callers' errors")
+  readonly toolFaults?: number;
+  @OptionalExample(
+    5,
+    'Failures that are not graded: inputs that the tool refused, cancelled calls, short deadlines',
+  )
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
@@ -52,15 +56,15 @@ export class ToolHealthView extends MaybeUnavailable {
   @Example(150.5, 'Mean in milliseconds, two decimals') readonly avgLatencyMs!: number;
   @Example(100) readonly totalCalls!: number;
   @Example(15, 'Errors and timeouts') readonly recentErrors!: number;
-  @Example(0.15, 'Errors and timeouts among the calls, 0 to 1') readonly failureRate!: number;
+  @Example(0.15, 'Share of errors and timeouts, 0 to 1') readonly failureRate!: number;
   @Example(
     0.02,
-    'Calls that took slowCallMs or longer, whatever their status, 0 to 1; counted in buckets: durations within 2 % ' +
-      'of the limit may count on either side',
+    'Share of calls that took `slowCallMs` or longer, 0 to 1. They are counted in buckets, so a duration within 2 % of ' +
+      'the limit may be on either side',
   )
   readonly slowCallRate!: number;
   @Example(5000, "The tool's limit of a slow call") readonly slowCallMs!: number;
-  @Example(120, 'Milliseconds, at most 2 % off, as the other percentiles') readonly p50LatencyMs!: number;
+  @Example(120, 'Milliseconds. All percentiles are at most 2 % off') readonly p50LatencyMs!: number;
   @Example(480) readonly p95LatencyMs!: number;
   @Example(900) readonly p99LatencyMs!: number;
   @Example(1, 'Executions marked as wrong; they affect neither success rate nor grade')
@@ -91,19 +95,19 @@ export class ToolNowView {
   readonly p95LatencyMs!: number | null;
   @NullableText(
     checkedAtExample,
-    'First failure of a present outage; null without an outage, or if the tool fails no more than its grade tells',
+    'First failure of the current outage; null without one. In an outage, the success rate is clearly below the limit of `degraded`',
   )
   readonly failingSince!: string | null;
   @NullableText(
     null,
-    'Last failure of a past outage, to the minute if some calls still fail; null without an outage in the last hour, or while it lasts',
+    'Last failure of an outage that is over, to the minute if some calls still fail; null during an outage, or without one in the last hour',
   )
   readonly recoveringSince!: string | null;
-  @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;
+  @Example(41, 'Calls since `failingSince` or `recoveringSince`') readonly callsSince!: number;
   @Example(41, 'Failures among `callsSince`') readonly failuresSince!: number;
-  @Example(3, 'Callers of the newest 1,000 failures since `failingSince`; 0: it does not fail now')
+  @Example(3, 'Callers of the newest 1,000 failures since `failingSince`; 0 without a current outage')
   readonly callersSince!: number;
-  @OrNull(LastErrorView, 'The newest failure; null unless it fails or recovers')
+  @OrNull(LastErrorView, 'The newest failure; null unless the tool fails or recovers')
   readonly lastError!: LastErrorView | null;
 }
 
@@ -124,7 +128,7 @@ export class ToolTrendView {
 
 /** Calls that were refused with one code. */
 export class RefusalCountView {
-  @Example('circuit_open', 'As in the answer to the caller') readonly code!: string;
+  @Example('circuit_open', 'Error code in the response to the caller') readonly code!: string;
   @ApiProperty({ type: 'integer', example: 12 }) readonly count!: number;
 }
 
@@ -133,7 +137,7 @@ export class RefusalCountView {
 export class ToolReportView extends ToolHealthNowView {
   @NullableText(
     checkedAtExample,
-    'Last call of any project; null if never called, or if projects were asked for',
+    'Last call of any project; null if it was never called, or if the report is of some projects',
   )
   readonly lastUsed!: string | null;
   @OrNull(ToolTrendView, 'null without calls') readonly trend!: ToolTrendView | null;
@@ -142,8 +146,7 @@ export class ToolReportView extends ToolHealthNowView {
   readonly maxAvgLatencyMs!: number;
   @Many(
     RefusalCountView,
-    'Refused calls of the last hour, whatever the period, at all replicas; most frequent code first. ' +
-      'They are no executions',
+    'Refused calls of the last hour (for any period) at all replicas; most frequent code first. They are not executions',
   )
   readonly refusals!: readonly RefusalCountView[];
 }
@@ -153,7 +156,7 @@ export class GradeChangeView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly from!: HealthStatus;
   @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly to!: HealthStatus;
   @Example('Success rate is 85.0% (target: ≥95.0%)') readonly why!: string;
-  @Example(checkedAtExample, 'When it was seen, to the minute') readonly at!: string;
+  @Example(checkedAtExample, 'When the change was detected, to the minute') readonly at!: string;
 }
 
 export class GradeChangePageView extends PageOf(GradeChangeView, { description: 'Newest first' }) {}
@@ -250,7 +253,7 @@ export class ErrorPatternsQuery extends HealthPeriodQuery {
   readonly since?: Date;
   @OptionalMoment({ example: checkedAtExample, description: 'Inclusive. Default: now' })
   readonly until?: Date;
-  @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Patterns by message to show' })
+  @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Max entries of `messages`' })
   readonly limit!: number;
 }
 
@@ -277,6 +280,6 @@ export class ErrorPatternsView {
   @Many(ErrorPatternView, 'Most frequent first') readonly patterns!: readonly ErrorPatternView[];
   @Texts(['Search timed out after 5000ms'], 'Messages of the five newest failures')
   readonly recentMessages!: readonly string[];
-  @Many(MessagePatternView, 'The same failures by message')
+  @Many(MessagePatternView, 'The failures by type and message pattern')
   readonly messages!: readonly MessagePatternView[];
 }

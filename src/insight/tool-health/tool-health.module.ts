@@ -10,7 +10,8 @@ import { HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { RecentCalls } from './recent-calls.js';
 import { ToolHealthController } from './tool-health.controller.js';
 
-const lookEveryMs = 60_000;
+/** Interval at which grades and circuits are updated. */
+const updateEveryMs = 60_000;
 
 /** Grades tools. All grades and circuits are updated each minute, so that changes are emitted without requests. */
 @Module({
@@ -27,26 +28,28 @@ const lookEveryMs = 60_000;
   exports: [CircuitsModule, ToolMetricsModule, HealthEvents, StoredGrades, ToolHealthService],
 })
 export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly watch: IntervalLoop;
+  private readonly loop: IntervalLoop;
 
   constructor(health: ToolHealthService, circuits: CircuitBreakers, replicas: Replicas) {
     const logger = new Logger(ToolHealthModule.name);
-    this.watch = new IntervalLoop(
+    this.loop = new IntervalLoop(
       async () => {
         circuits.update();
         if (replicas.keepsHouse) await health.updateGrades();
       },
-      lookEveryMs,
-      // Logged once, because the database may be unavailable for long.
-      (error, again) => again || logger.warn(error, 'the health of tools is not watched for now'),
+      updateEveryMs,
+      (error, again) => {
+        // Logged once, because the database may be unavailable for long.
+        if (!again) logger.warn(error, 'the health of tools is not watched for now');
+      },
     );
   }
 
   onApplicationBootstrap(): void {
-    this.watch.start();
+    this.loop.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.watch.stop();
+    await this.loop.stop();
   }
 }

@@ -31,9 +31,10 @@ import { RecentCalls } from './recent-calls.js';
 /** A caller's report of an execution that ran elsewhere. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
 
-/** Tools whose latencies are read. Reading them is most of the work. */
+/** Which tools' latencies are read, because that is most of the work. */
 type LatencyScope = 'all' | 'none' | 'needs attention';
 
+/** All tools with their grades, and the totals. */
 type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
   readonly now: number;
   readonly tools: readonly GradedTool[];
@@ -42,23 +43,26 @@ type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
 const dayHours = 24;
 /** Default period of grades. Only changes of these grades are emitted and stored. */
 const gradedHours = 1;
-const slowMs = 5_000;
-const maxSlowShown = 10;
+/** Min duration and max number of the slow executions in the dashboard. */
+const [slowMs, maxSlowShown] = [5_000, 10];
+/** Max executions whose outcomes are counted in a tool's info. */
 const maxOutcomes = 100;
 /** Points of a trend: each covers whole minutes for any number of hours. */
 const trendPoints = 30;
+/** Error types of failures that are not the tool's fault. */
 const noFaults = new Set<unknown>('cancelled interrupted upstream_unavailable capability_missing'.split(' '));
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
+/** The current grade of a tool. */
 interface KnownGrade {
   readonly status: HealthStatus;
   /** Milliseconds since the epoch; null if it never had a grade other than unknown. */
   readonly since: number | null;
-  /** A new grade, the time when it was first seen; not emitted yet. */
+  /** A new grade, and when it was first seen. It is not emitted yet, because it may be chance. */
   readonly next?: { readonly status: HealthStatus; readonly at: number };
 }
 
-/** Min duration of a new grade near its threshold, so that a tool at its threshold does not emit many changes. */
+/** Min duration of a new grade that is not clear, so that a tool near a threshold does not emit many changes. */
 const settleMs = 2 * minuteMs;
 
 /** A change of a tool's grade of the last hour, seen `at` (milliseconds since the epoch). */
@@ -83,8 +87,8 @@ export class HealthEvents extends TypedEvents<HealthChange> {
 /** Derives grades, error patterns and summaries from the metrics. */
 @Injectable()
 export class ToolHealthService {
-  /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
-  private readonly statuses = new Map<string, KnownGrade>();
+  /** Grades of the last hour, by tool; grade-history.ts restores them after a restart. */
+  private readonly knownGrades = new Map<string, KnownGrade>();
   /** The service of all projects, if this one reads some only. */
   private readonly ofAllProjects?: ToolHealthService;
 
@@ -103,12 +107,8 @@ export class ToolHealthService {
     if (!caller.projects) return this;
     const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
     const refused = { since: (moment: Date) => this.refused.since(moment, caller.projects) };
-    return Object.assign(Object.create(this) as ToolHealthService, {
-      metrics,
-      recent,
-      refused,
-      ofAllProjects: this,
-    });
+    const limited = { metrics, recent, refused, ofAllProjects: this };
+    return Object.assign(Object.create(this) as ToolHealthService, limited);
   }
 
   /** Checks that the table can be read. @throws the database's error */
@@ -128,7 +128,7 @@ export class ToolHealthService {
   /** The grade of a period. Unknown tools and tools without calls are graded `unknown`. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthView> {
     const now = this.clock.now();
-    const { since: from, until } = period(now, periodHours);
+    const { since: from, until } = periodOf(now, periodHours);
     await this.ofAllProjects?.updateGrades();
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
@@ -172,7 +172,7 @@ export class ToolHealthService {
 
   /** Restores a grade from before the start of this server. @param since milliseconds since the epoch */
   remember(tool: string, status: HealthStatus, since: number): void {
-    if (status !== 'unknown') this.statuses.set(tool, { status, since });
+    if (status !== 'unknown') this.knownGrades.set(tool, { status, since });
   }
 
   /** Grades all tools by the last hour and emits the changes. */
@@ -193,7 +193,7 @@ export class ToolHealthService {
     range: Partial<Period> = {},
   ): Promise<dto.ErrorPatternsView> {
     const until = range.until ?? new Date(this.clock.now());
-    const { since = period(until.getTime(), periodHours).since } = range;
+    const { since = periodOf(until.getTime(), periodHours).since } = range;
     const [stats, groups] = await Promise.all([
       this.metrics.getToolStats(tool, { since, until }),
       this.metrics.getFailureGroups(tool, since, until),
@@ -224,9 +224,8 @@ export class ToolHealthService {
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<dto.HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'none');
-    const summaries = tools.map(
-      (tool) => [tool.name, { ...summaryOf(tool), ...this.availabilityOf(tool.name) }] as const,
-    );
+    const summary = (tool: GradedTool) => ({ ...summaryOf(tool), ...this.availabilityOf(tool.name) });
+    const summaries = tools.map((tool) => [tool.name, summary(tool)] as const);
     return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
   }
 
@@ -259,7 +258,7 @@ export class ToolHealthService {
     await this.ofAllProjects?.updateGrades();
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
-      this.figures(period(now, periodHours), latency),
+      this.figures(periodOf(now, periodHours), latency),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
     const tools = names.map((name) => {
@@ -272,16 +271,15 @@ export class ToolHealthService {
     const statuses = tools.map((tool) => tool.grade.status);
     return {
       now,
-      ...{ tools, status: overallStatus(statuses), summary: countByStatus(statuses) },
+      tools,
+      status: overallStatus(statuses),
+      summary: countByStatus(statuses),
       checkedAt: new Date(now).toISOString(),
     };
   }
 
   /** Figures by tool; those of one tool are from one snapshot. */
-  private async figures(
-    { since, until }: { readonly since: Date; readonly until: Date },
-    latency: LatencyScope,
-  ): Promise<Map<string, FleetFigures>> {
+  private async figures({ since, until }: Period, latency: LatencyScope): Promise<Map<string, FleetFigures>> {
     const figures = await this.metrics.getFigures(since, until, { latency: latency === 'all' });
     if (latency !== 'needs attention') return figures;
     const tools = [...figures.keys()].filter((tool) => needsAttention(this.gradeOf(tool, figures.get(tool))));
@@ -290,9 +288,10 @@ export class ToolHealthService {
     return new Map([...figures, ...withLatency]);
   }
 
+  /** The grade by figures. A service of some projects has the status of all calls instead. */
   private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
     const own = grade(figures, this.knownTools.thresholdsOf(tool));
-    const { status = 'unknown', next } = this.statuses.get(tool) ?? {};
+    const { status = 'unknown', next } = this.knownGrades.get(tool) ?? {};
     return this.ofAllProjects ? { ...own, status: next?.status ?? status } : own;
   }
 
@@ -314,25 +313,25 @@ export class ToolHealthService {
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
-    if (this.ofAllProjects) return this.statuses.get(tool)?.since ?? null;
+    if (this.ofAllProjects) return this.knownGrades.get(tool)?.since ?? null;
     const { status, issues, why: reasons } = grade;
-    const before: KnownGrade = this.statuses.get(tool) ?? { status: 'unknown', since: null };
-    const { next, ...same } = before;
+    const before: KnownGrade = this.knownGrades.get(tool) ?? { status: 'unknown', since: null };
+    const { next, ...current } = before;
     if (before.status === status) {
-      if (next) this.statuses.set(tool, same);
+      if (next) this.knownGrades.set(tool, current);
       return before.since;
     }
-    const seen = next?.status === status ? next.at : now;
-    if (before.since !== null && !isClear(grade) && now - seen < settleMs) {
-      this.statuses.set(tool, { ...same, next: { status, at: seen } });
+    const firstSeen = next?.status === status ? next.at : now;
+    if (before.since !== null && !isClear(grade) && now - firstSeen < settleMs) {
+      this.knownGrades.set(tool, { ...current, next: { status, at: firstSeen } });
       return before.since;
     }
     const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
     const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
     // A first grade begins at the end of the minute of its cause: never before the cause.
-    const at = before.since === null ? Math.min(now, causeMs + minuteMs) : seen;
+    const at = before.since === null ? Math.min(now, causeMs + minuteMs) : firstSeen;
     const since = isPartialRecovery(status, before.status) ? (before.since ?? at) : at;
-    this.statuses.set(tool, { status, since });
+    this.knownGrades.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
     this.events.emit({ tool, from: before.status, to: status, at, why });
     return since;
@@ -341,9 +340,8 @@ export class ToolHealthService {
 
 type Period = Readonly<Record<'since' | 'until', Date>>;
 
-const period = (now: number, hours: number): Period => ({
-  since: new Date(now - hours * hourMs),
-  until: new Date(now),
-});
+const periodOf = (now: number, hours: number): Period => {
+  return { since: new Date(now - hours * hourMs), until: new Date(now) };
+};
 
 const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';

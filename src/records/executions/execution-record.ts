@@ -48,11 +48,11 @@ const interrupted: ExecutionEnd = {
   errorMessage: 'The gateway ended before the call did',
 };
 
-/** The row of a journal's record. Without an `end`, the execution was interrupted. */
+/** The row of a journal's record, without the payload. Without an `end`, the execution was interrupted. */
 export const metricOf = (
   metricId: string,
   { startedAt, ...start }: ExecutionStart,
-  { payload: _apart, ...end } = interrupted,
+  { payload: _payload, ...end } = interrupted,
 ): ToolMetric =>
   newToolMetric({
     ...start,
@@ -66,8 +66,8 @@ export const metricOf = (
 const maxInteger = 2_147_483_647;
 
 /** A column's database type, its default, and a function that converts a value for storage. */
-type Member<T> = readonly [type: string, absent: T, stored: (value: T) => Cell];
-const text = (absent = ''): Member<string> => ['text', absent, sanitisedText];
+type Member<T> = readonly [type: string, defaultValue: T, stored: (value: T) => Cell];
+const text = (defaultValue = ''): Member<string> => ['text', defaultValue, sanitisedText];
 const optionalText: Member<string | null> = ['text', null, (value) => value && sanitisedText(value)];
 const count: Member<number> = [
   'int4',
@@ -83,6 +83,7 @@ function storableTime(date: Date): number {
   return ms;
 }
 
+/** The column of each member. */
 const members: { readonly [Name in keyof ToolMetric]: Member<ToolMetric[Name]> } = {
   metricId: ['uuid', '', (value) => value],
   toolName: text(),
@@ -109,14 +110,14 @@ const members: { readonly [Name in keyof ToolMetric]: Member<ToolMetric[Name]> }
 };
 
 const memberNames = Object.keys(members) as (keyof ToolMetric)[];
-const absent = Object.fromEntries(
+const defaults = Object.fromEntries(
   memberNames.map((name) => [name, members[name][1]]),
 ) as unknown as ToolMetric;
 
 /** A new execution: successful, of zero length and now, unless `fields` has other values. */
 export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
   const { recordedAt = new Date(), metricId = newId(fields.recordedAt?.getTime()) } = fields;
-  return { ...absent, ...fields, metricId, recordedAt };
+  return { ...defaults, ...fields, metricId, recordedAt };
 }
 
 function columnOf<Name extends keyof ToolMetric>(name: Name): Column<ToolMetric> {
@@ -124,19 +125,23 @@ function columnOf<Name extends keyof ToolMetric>(name: Name): Column<ToolMetric>
   return [type, (metric) => stored(metric[name])];
 }
 
-/** Converts metrics to columns. Throws for one that cannot be stored: metadata that is no JSON, or an invalid date. */
+/** Converts metrics to arrays of columns. Throws if one cannot be stored: metadata that is no JSON, or an invalid date. */
 const metricColumns = new ColumnArrays<ToolMetric>(
   Object.fromEntries(memberNames.map((name) => [name, columnOf(name)])),
 );
 const { names } = metricColumns;
 /** A select list that names the columns of a row like the members of its view. */
 export const executionColumns = `${memberNames.map((member, at) => `${names[at]} AS "${member}"`).join()}, ${rowProject} AS project`;
-const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
-const writer = names.length + 1;
+const insertedValues = names.map((name) =>
+  name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name,
+);
+/** Number of the parameter with the writer's slot. */
+const writerParameter = names.length + 1;
 
+/** Inserts rows from arrays of columns. */
 const insertRows = `
     INSERT INTO tool_metrics (${names.join(', ')})
-    SELECT ${values.join(', ')}
+    SELECT ${insertedValues.join(', ')}
     FROM (${metricColumns.select}) AS batch`;
 
 /**
@@ -145,8 +150,8 @@ const insertRows = `
  */
 const insertMetrics = rollUp(
   `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${countedColumns}`,
-  `$${writer}::int`,
-  `$${writer + 1}`,
+  `$${writerParameter}::int`,
+  `$${writerParameter + 1}`,
 );
 
 /** Writer slot of metrics that are stored without a journal. Journals lease slots from 1 on. */
@@ -173,9 +178,10 @@ export async function insertBatch(
 ): Promise<void> {
   if (metrics.length === 0) return;
   const parameters = parametersOf(metrics);
-  const isOther = ({ toolName, userId, recordedAt, isTest }: ToolMetric): boolean =>
-    !isTest && !callers.admits(toolName, userId, recordedAt.getTime());
-  const others = arrayLiteral(metrics.filter(isOther).map(({ metricId }) => metricId));
+  /** Whether the execution counts for the caller `other`, because its own caller is beyond the cap. */
+  const isOfOther = ({ toolName, userId, recordedAt, isTest }: ToolMetric): boolean =>
+    !isTest && !callers.admit(toolName, userId, recordedAt.getTime());
+  const others = arrayLiteral(metrics.filter(isOfOther).map(({ metricId }) => metricId));
   await db.query(insertMetrics, [...parameters, writerSlot, others]);
 }
 
@@ -184,6 +190,7 @@ export function isRowFault(error: unknown): boolean {
   return error instanceof UnstorableMetric || isValueFault(error);
 }
 
+/** @throws UnstorableMetric */
 function parametersOf(metrics: readonly ToolMetric[]): string[] {
   try {
     return metricColumns.parametersOf(metrics);

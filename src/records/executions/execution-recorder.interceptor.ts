@@ -33,6 +33,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
   ): Promise<Observable<ToolOutcome>> {
     const call = context.getArgByIndex<ToolCall>(0);
     const { ticket } = call;
+    // The ticket notes that this step was not skipped.
     ticket.recorded = true;
     if (ticket.kept) return next.handle();
     const round = call.asks?.round;
@@ -64,7 +65,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     if (error instanceof InputRequired || (error instanceof Refusal && asks?.round))
       this.recorder.suspend(ticket.executionId, endWithoutAnswers(call), maxAskedMs);
     else if (!(error instanceof Refusal)) await this.finish(call, { end: endOfBug(call, error) });
-    else this.recorder.discard(call.ticket.executionId);
+    else this.recorder.discard(ticket.executionId);
   }
 
   /** Emits and records the end of an execution. Resolves when it is in the journal. */
@@ -133,7 +134,7 @@ function traceOf(
   return group === undefined ? {} : { traceId: executionId.replaceAll('-', '') };
 }
 
-/** The end of an execution, with its result if it shall be searched for semantic errors. */
+/** The end of an execution, with its result if that is searched for semantic errors. */
 export interface Ended {
   readonly end: ExecutionEnd;
   /** JSON-RPC code of the failure. */
@@ -143,15 +144,15 @@ export interface Ended {
 
 /** The end of an execution by its outcome. */
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
-  const written = answerText(call, outcome);
+  const answer = serialisedAnswer(call, outcome);
   return {
-    end: recordOf(call, outcome, written.bytes),
+    end: endWithSize(call, outcome, answer.bytes),
     errorCode: outcome.status === 'success' ? undefined : outcome.error.code,
-    result: resultToRead(call, outcome, written.text),
+    result: resultToRead(call, outcome, answer.text),
   };
 }
 
-function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): ExecutionEnd {
+function endWithSize(call: ToolCall, outcome: ToolOutcome, outputSize: number): ExecutionEnd {
   const { status, executionTimeMs } = outcome;
   const error = outcome.status === 'success' ? undefined : outcome.error;
   return {
@@ -229,20 +230,20 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
   };
 }
 
-/** The tool's answer as JSON, or the fallback that is sent in its place. */
-function answerText({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Written {
-  const isFallback = status !== 'success' && result !== undefined;
-  if (isFallback || notes.outputBytes === undefined) return asJson(result);
-  return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
-}
-
-interface Written {
+interface Serialised {
   readonly bytes: number;
   readonly text: string;
 }
 
+/** The tool's answer as JSON, or the fallback that is sent in its place. */
+function serialisedAnswer({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Serialised {
+  const isFallback = status !== 'success' && result !== undefined;
+  if (isFallback || notes.outputBytes === undefined) return serialise(result);
+  return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
+}
+
 /** A result as JSON. A result that is not JSON has size 0 here and fails when it is answered. */
-function asJson(value: unknown): Written {
+function serialise(value: unknown): Serialised {
   const text = jsonOf(value) ?? '';
   return { bytes: Buffer.byteLength(text), text };
 }
@@ -268,9 +269,13 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   if (!capture || (capture === 'failures' && outcome?.status === 'success')) return undefined;
   const stored: Record<string, unknown> = {};
   const omitted: string[] = [];
-  /** Adds a value unless it is too large. @returns its JSON, or undefined if it was omitted */
-  const keep = (name: string, value: unknown, minBytes = 0): string | undefined => {
-    const text = minBytes > maxCapturedBytes ? undefined : jsonOf(value);
+  /**
+   * Adds a value unless it is too large.
+   * @param knownBytes its size, if known: a value that is too large is not serialised then
+   * @returns its JSON, or undefined if it was omitted
+   */
+  const store = (name: string, value: unknown, knownBytes = 0): string | undefined => {
+    const text = knownBytes > maxCapturedBytes ? undefined : jsonOf(value);
     if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) {
       omitted.push(name);
       return undefined;
@@ -278,11 +283,10 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
     stored[name] = tool.redact ? tool.redact(value) : value;
     return text;
   };
-  const input = keep('input', call.input);
+  const input = store('input', call.input);
   const redactedInput = input && jsonOf(stored['input']);
-  // A result that is known to be too large is not serialised.
-  if (outcome?.status === 'success') keep('result', outcome.result, notes.outputBytes);
-  else keep('error', outcome?.error ?? null);
+  if (outcome?.status === 'success') store('result', outcome.result, notes.outputBytes);
+  else store('error', outcome?.error ?? null);
   return {
     ...stored,
     preview: redactedInput?.slice(0, previewLength) ?? '(not kept)',
@@ -291,6 +295,7 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   };
 }
 
+/** A value as JSON; undefined if it is not JSON. */
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

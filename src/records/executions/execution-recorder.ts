@@ -8,7 +8,7 @@ import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
 import type { PartHealth } from '../../base/observability/contributors.js';
 
 export interface RecorderSettings {
-  /** Bytes that the journal may take on the disk. */
+  /** Max bytes of the journal on the disk. */
   readonly maxBytes: number;
 }
 
@@ -18,11 +18,13 @@ export interface RecorderState extends JournalState {
   readonly full: boolean;
 }
 
+/** When the caller of a refused call should try again. */
 const retryAfterMs = 1_000;
+/** Max time for which a read waits for earlier calls. */
 const catchUpMs = 2_000;
-/** Max wait at shutdown for running executions. */
+/** Max time for which a shutdown waits for running executions. */
 const settleMs = 1_000;
-/** Max wait at shutdown for the database, after that. */
+/** Max time for which a shutdown then waits for the database. */
 const closeMs = 5_000;
 
 /**
@@ -31,8 +33,8 @@ const closeMs = 5_000;
  */
 export class ExecutionRecorder {
   private closed: Promise<void> | undefined;
-  /** Executions between two rounds of their call, with the timer that ends each. */
-  private readonly waiting = new Map<string, NodeJS.Timeout>();
+  /** Executions whose callers are being asked, with the timer that ends each. */
+  private readonly suspended = new Map<string, NodeJS.Timeout>();
 
   constructor(
     private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
@@ -58,7 +60,7 @@ export class ExecutionRecorder {
 
   /** @throws Refusal `recorder_full` if the journal is full */
   assertRoom(): void {
-    if (this.isFull()) throw this.full();
+    if (this.isFull()) throw this.fullRefusal();
   }
 
   /** Records a start. @returns whether it is in the journal; otherwise `refuse` MUST follow */
@@ -70,7 +72,7 @@ export class ExecutionRecorder {
   /** Refuses a call whose start could not be written. @throws Refusal `recorder_full` */
   refuse(): never {
     this.inFlight.end();
-    throw this.isFull() ? this.full() : unwritable();
+    throw this.isFull() ? this.fullRefusal() : unwritableRefusal();
   }
 
   /**
@@ -78,7 +80,7 @@ export class ExecutionRecorder {
    * @param result result that the drain searches for errors before it stores the record
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
-    const written = this.append(id, result && !this.queueResult(result) ? unread(end) : end);
+    const written = this.append(id, result && !this.queueResult(result) ? withUnreadResult(end) : end);
     // `close` may close the journal from now on.
     this.inFlight.end();
     return written;
@@ -86,22 +88,23 @@ export class ExecutionRecorder {
 
   /** Keeps an execution open while its caller is asked. It ends with `end` if it is not resumed in time. */
   suspend(id: string, end: ExecutionEnd, withinMs: number): void {
-    const endLate = (): void => {
-      this.waiting.delete(id);
+    const onTimeout = (): void => {
+      this.suspended.delete(id);
       this.append(id, end).catch(() => undefined);
     };
-    this.waiting.set(id, setTimeout(endLate, withinMs).unref());
+    this.suspended.set(id, setTimeout(onTimeout, withinMs).unref());
     this.inFlight.end();
   }
 
-  waitsFor(id: string): boolean {
-    return this.waiting.has(id);
+  /** Whether an execution is suspended here. */
+  isSuspended(id: string): boolean {
+    return this.suspended.has(id);
   }
 
   /** Resumes a suspended execution. @returns false if it is not suspended here */
   resume(id: string): boolean {
-    clearTimeout(this.waiting.get(id));
-    if (!this.waiting.delete(id)) return false;
+    clearTimeout(this.suspended.get(id));
+    if (!this.suspended.delete(id)) return false;
     this.inFlight.begin();
     return true;
   }
@@ -118,8 +121,8 @@ export class ExecutionRecorder {
   }
 
   /**
-   * Waits before a read until earlier calls are stored, for at most 2 s: records that cannot be stored now must not hide the
-   * others.
+   * Waits before a read until earlier calls are stored, but not longer than `catchUpMs`: records that cannot be stored now must
+   * not hide the others.
    */
   async catchUp(): Promise<void> {
     await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
@@ -133,9 +136,9 @@ export class ExecutionRecorder {
 
   private async closeNow(): Promise<void> {
     await this.inFlight.idle(settleMs);
-    for (const [id, timer] of this.waiting) {
+    for (const [id, timer] of this.suspended) {
       clearTimeout(timer);
-      void this.append(id, stoppedMeanwhile);
+      void this.append(id, endAtShutdown);
     }
     await this.journal.close(closeMs);
   }
@@ -152,8 +155,8 @@ export class ExecutionRecorder {
   /** Queues a result for the search for errors. @returns false if too many wait already */
   private queueResult(result: ResultToRead): boolean {
     const { length } = result.text;
-    if (!this.backlog.take(length)) return false;
-    this.journal.tellDrain(result);
+    if (!this.backlog.reserve(length)) return false;
+    this.journal.sendToDrain(result);
     return true;
   }
 
@@ -161,7 +164,7 @@ export class ExecutionRecorder {
     return this.journal.bytes >= this.settings.maxBytes;
   }
 
-  private full(): Refusal {
+  private fullRefusal(): Refusal {
     const { depth, bytes } = this.state();
     return new Refusal(
       'recorder_full',
@@ -172,45 +175,53 @@ export class ExecutionRecorder {
   }
 }
 
-const stoppedMeanwhile: ExecutionEnd = {
+/** The end of a suspended execution at shutdown. */
+const endAtShutdown: ExecutionEnd = {
   status: 'error',
   executionTimeMs: 0,
   errorType: 'interrupted',
   errorMessage: 'The server stopped before the tool got an answer to its question',
 };
 
-/** An interceptor for routes that answer about executions. */
+/** An interceptor for routes that read executions: they find all calls that ended before the request. */
 export const UpToDateInterceptor = upToDate(ExecutionRecorder);
 
-const unwritable = (): Refusal =>
+const unwritableRefusal = (): Refusal =>
   new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', { retryAfterMs });
 
-const unread = (end: ExecutionEnd): ExecutionEnd => ({
+/** An end whose result was not searched for errors. */
+const withUnreadResult = (end: ExecutionEnd): ExecutionEnd => ({
   ...end,
   metadata: { ...end.metadata, resultUnread: true },
 });
 
-/** Time that a record may wait for the database before a warning, in milliseconds. */
+/** Time after which a record that waits for the database degrades the health. */
 const maxWaitMs = 30_000;
-/** Time for which the last failed write degrades the health. */
-const failureCountsMs = 30_000;
+/** Time for which a failed write of the journal degrades the health. */
+const writeFailureMs = 30_000;
 
 /** Reasons why a database answers but stores nothing, by SQLSTATE. */
-const refusals: Readonly<Record<string, string>> = {
+const databaseReasons: Readonly<Record<string, string>> = {
   '25006': 'it is read-only',
   '53100': 'its disk is full',
 };
 
-/** Grades the recorder: down while it takes no calls, degraded if records wait or were damaged. */
-export function gradeRecorder(state: Omit<RecorderState, 'depth' | 'bytes'>, now = Date.now()): PartHealth {
+/** The recorder's health: down while calls are refused, degraded if records wait or were damaged. */
+export function healthOfRecorder(
+  state: Omit<RecorderState, 'depth' | 'bytes'>,
+  now = Date.now(),
+): PartHealth {
   const { full, takesMore, oldestMs, damagedLines, lastWriteFailureAt, refusedBy } = state;
-  const unable =
-    (full && 'the journal is at its cap') || (!takesMore && 'the journal cannot be written (JOURNAL_DIR)');
-  if (unable) return { status: 'down', message: `${unable}: calls are refused (recorder_full)` };
+  const down = (reason: string): PartHealth => ({
+    status: 'down',
+    message: `${reason}: calls are refused (recorder_full)`,
+  });
+  if (full) return down('the journal is at its cap');
+  if (!takesMore) return down('the journal cannot be written (JOURNAL_DIR)');
   const troubles = [
-    now - lastWriteFailureAt < failureCountsMs && 'the journal could not be written a moment ago',
+    now - lastWriteFailureAt < writeFailureMs && 'the journal could not be written a moment ago',
     refusedBy !== undefined &&
-      `the database takes no records: ${refusals[refusedBy] ?? 'the log has the reason'} (SQLSTATE ${refusedBy})`,
+      `the database takes no records: ${databaseReasons[refusedBy] ?? 'the log has the reason'} (SQLSTATE ${refusedBy})`,
     oldestMs > maxWaitMs && `records wait for the database for ${Math.round(oldestMs / 1_000)} s`,
     damagedLines > 0 && `${damagedLines} lines of the journal could not be read`,
   ].filter((trouble) => trouble !== false);

@@ -4,7 +4,6 @@ import { tellOwner } from '../../base/common/worker-calls.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import type { SinkNews } from '../journal/drain-thread.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
-import { withRuns } from './call-runs.js';
 import {
   type ExecutionEnd,
   type ExecutionStart,
@@ -21,9 +20,9 @@ export interface ExecutionSinkSettings extends SinkSettings {
   readonly resultBacklog: SharedArrayBuffer;
 }
 
-/** 'jour' in ASCII, to avoid collisions with advisory locks of other programs. */
+/** Class of the advisory locks on slots: 'jour' in ASCII, to avoid collisions with locks of other programs. */
 const slotClass = 0x6a6f7572;
-const slots = 256;
+const maxSlots = 256;
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
 
@@ -33,10 +32,11 @@ const insertPayloadRows = `
   FROM unnest($1::uuid[], $2::float8[], $3::text[], $4::text[]) AS batch (metric_id, at, preview, payload)
   ON CONFLICT (metric_id) DO NOTHING`;
 
-/** The sink of the executions' journal. */
+/** Stores the records of the executions' journal, with the errors that are found in their results. */
 export class ExecutionSink extends TableSink<ToolMetric> {
   private readonly results: ResultReader;
   private readonly callers = new CallerCap();
+  /** Slot of this writer in the rollups. */
   private slot = 0;
 
   constructor(settings: ExecutionSinkSettings) {
@@ -73,16 +73,18 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     // Payloads first, so that a visible execution has its payload.
     await insertPayloads(client, records);
     await insertBatch(this.prepared(client), await withRuns(client, metrics), this.slot, this.callers);
-    const found = metrics.filter((row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError));
-    const names = found.map(({ toolName }) => toolName);
+    const withFindings = metrics.filter(
+      (row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError),
+    );
+    const names = withFindings.map(({ toolName }) => toolName);
     if (names.length > 0) tellOwner<SinkNews>({ event: 'counted', names });
   }
 
   /** Leases a slot that no other drain of this database has, so that drains do not wait for each other's rollup rows. */
-  protected override async connected(client: pg.Client): Promise<void> {
-    const { rows } = await client.query<{ slot: number }>(leaseSlot, [slotClass, slots]);
+  protected override async onConnected(client: pg.Client): Promise<void> {
+    const { rows } = await client.query<{ slot: number }>(leaseSlot, [slotClass, maxSlots]);
     const [row] = rows;
-    if (!row) throw new Error(`All ${slots} writer slots of the database are taken`);
+    if (!row) throw new Error(`All ${maxSlots} writer slots of the database are taken`);
     this.slot = row.slot;
   }
 }
@@ -96,6 +98,42 @@ async function insertPayloads(client: pg.Client, records: readonly JournalRecord
     return preview === undefined ? [] : [[id, startedAt, sanitisedText(preview), JSON.stringify(payload)]];
   });
   if (rows.length === 0) return;
-  const columns = [0, 1, 2, 3].map((at) => arrayLiteral(rows.map((row) => row[at] ?? null)));
+  const columns = [0, 1, 2, 3].map((column) => arrayLiteral(rows.map((row) => row[column] ?? null)));
   await client.query(insertPayloadRows, columns);
+}
+
+/** Parameters: arrays of projects, groups, starts and ends. The function finds or makes the run of each group. */
+const joinRuns = 'SELECT * FROM join_call_runs($1, $2, $3, $4)';
+
+/** Gives calls that name neither a trace nor a run the trace of their group: an investigation, a thread or a session. */
+export async function withRuns(client: pg.Client, metrics: readonly ToolMetric[]): Promise<ToolMetric[]> {
+  const calls = metrics.filter((metric) => groupOf(metric) !== undefined);
+  const traceIds = new Map<ToolMetric | undefined, string>();
+  if (calls.length > 0) {
+    const starts = calls.map(({ recordedAt }) => recordedAt.getTime());
+    const ends = calls.map(({ executionTimeMs }, index) => Number(starts[index]) + executionTimeMs);
+    const projects = calls.map(({ metadata: { projectId: id } }) =>
+      typeof id === 'string' ? id : 'default',
+    );
+    const values = [projects, calls.map((call) => groupOf(call) ?? ''), starts, ends].map(arrayLiteral);
+    const query = { name: 'join_call_runs', text: joinRuns, values };
+    const { rows } = await client.query<{ place: string; trace: string }>(query);
+    for (const { place, trace } of rows) traceIds.set(calls[Number(place) - 1], trace);
+  }
+  return metrics.map((metric) => {
+    const traceId = traceIds.get(metric);
+    return traceId === undefined ? metric : { ...metric, traceId };
+  });
+}
+
+/** Max characters of the id of a group. */
+const maxGroupIdLength = 400;
+
+/** The group of a call as `kind:id`; undefined if the call named its trace or run, or belongs to no group. */
+function groupOf({ metricId, traceId, runId, isTest, ...call }: ToolMetric): string | undefined {
+  if (runId || isTest || traceId !== metricId.replaceAll('-', '')) return undefined;
+  const { investigationId, sessionId, metadata } = call;
+  const idsByKind = { investigation: investigationId, thread: metadata['threadId'], session: sessionId };
+  const [kind, id] = Object.entries(idsByKind).find(([, each]) => typeof each === 'string') ?? [];
+  return kind && `${kind}:${sanitisedText(String(id).slice(0, maxGroupIdLength))}`;
 }

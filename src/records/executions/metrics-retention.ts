@@ -12,6 +12,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 
 /** Number of days that are created in advance, in case the creation fails for a week. */
 const daysAhead = 7;
+/** Name of the gauge of executions in the default partition. */
 const strayRowsName = 'toolkeeper_metrics_default_partition_rows';
 export const strayRows = gauge(
   strayRowsName,
@@ -41,7 +42,7 @@ export class MetricsRetention extends TableRetention {
   async run(deletes: boolean): Promise<void> {
     if (!deletes) return;
     await this.makeDays().catch((error: unknown) =>
-      this.logger.warn(error, 'the days to come could not be made'),
+      this.logger.warn(error, 'partitions of the next days could not be made'),
     );
     await this.service.deleteOldPayloads();
     const { deleted } = await this.service.cleanup({ olderThanDays: this.days });

@@ -1,4 +1,4 @@
-import { gradeRecorder } from './execution-recorder.js';
+import { healthOfRecorder } from './execution-recorder.js';
 
 const fine = {
   full: false,
@@ -8,16 +8,16 @@ const fine = {
   lastWriteFailureAt: 0,
 };
 
-describe('gradeRecorder', () => {
+describe('healthOfRecorder', () => {
   it('is up while everything is recorded in time', () => {
-    expect(gradeRecorder(fine, 30_000)).toEqual({ status: 'up' });
+    expect(healthOfRecorder(fine, 30_000)).toEqual({ status: 'up' });
   });
 
   it.each([
     [{ full: true, takesMore: false }, 'the journal is at its cap: calls are refused (recorder_full)'],
     [{ takesMore: false }, 'the journal cannot be written (JOURNAL_DIR): calls are refused (recorder_full)'],
   ])('is down when calls are refused, whatever else there is: %j', (change, message) => {
-    expect(gradeRecorder({ ...fine, ...change, damagedLines: 1 }, 30_000)).toEqual({
+    expect(healthOfRecorder({ ...fine, ...change, damagedLines: 1 }, 30_000)).toEqual({
       status: 'down',
       message,
     });
@@ -34,6 +34,6 @@ describe('gradeRecorder', () => {
       'records wait for the database for 30 s; 3 lines of the journal could not be read',
     ],
   ] as const)('is degraded by %j', (change, message) => {
-    expect(gradeRecorder({ ...fine, ...change }, 30_000)).toEqual({ status: 'degraded', message });
+    expect(healthOfRecorder({ ...fine, ...change }, 30_000)).toEqual({ status: 'degraded', message });
   });
 });

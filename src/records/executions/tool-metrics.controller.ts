@@ -26,9 +26,9 @@ export class ToolMetricsController {
   getToolStats(
     @Param() { tool }: ToolParams,
     @Query() query: dto.PeriodQuery,
-    @CurrentReader() by: Principal,
+    @CurrentReader() caller: Principal,
   ) {
-    return this.service.stats(tool, query, by);
+    return this.service.stats(tool, query, caller);
   }
 
   @Get('series')
@@ -106,8 +106,8 @@ export class ToolMetricsController {
   @Scopes('tools:admin')
   @HttpCode(204)
   @ApiOperation({
-    summary: 'Remove such a mark',
-    description: 'An execution without a mark stays as it is.',
+    summary: 'Remove the mark of a wrong answer',
+    description: 'Does nothing if the execution has no mark.',
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
@@ -154,7 +154,7 @@ export class ToolMetricsController {
   @Scopes('tools:admin')
   @ApiOperation({
     summary: 'Delete old metrics',
-    description: 'Drops whole days (UTC); answers how many executions were deleted.',
+    description: 'Drops whole days (UTC). Returns the number of deleted executions.',
   })
   @ApiOkResponse({ type: dto.CleanupView })
   deleteOldMetrics(@Query() query: dto.CleanupQuery): Promise<{ deleted: number }> {

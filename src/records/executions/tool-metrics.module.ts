@@ -13,7 +13,7 @@ import { drainThread } from '../journal/drain-thread.js';
 import { Journal, type JournalListener } from '../journal/journal.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
-import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';
+import { ExecutionRecorder, healthOfRecorder } from './execution-recorder.js';
 import { ResultBacklog } from './semantic/result-reader.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { counter } from '../../base/observability/metrics.js';
@@ -24,6 +24,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { findingsName, ToolMetricsRepository } from './tool-metrics.repository.js';
 
+/** Token of the listener that counts and logs the news of the executions' journal. */
 const executionReport = 'EXECUTION_REPORT';
 
 const recorderMetrics = [
@@ -31,7 +32,10 @@ const recorderMetrics = [
     owner: ExecutionRecorder,
     gauges: {
       depth: ['toolkeeper_recorder_depth', 'Execution records that wait for the database'],
-      oldest: ['toolkeeper_recorder_oldest_seconds', 'How long the oldest of them waits'],
+      oldest: [
+        'toolkeeper_recorder_oldest_seconds',
+        'Age of the oldest execution record that waits for the database',
+      ],
       bytes: ['toolkeeper_journal_bytes', 'Size of the journal of executions'],
     },
     counters: {
@@ -84,7 +88,7 @@ async function openRecorder(
   } catch (cause) {
     if (!(cause instanceof LockHeld)) throw cause;
     throw new StartError(
-      `The journal of executions in ${recorder.journalDir} belongs to another gateway, which runs: stop that one, or give each its own TOOLKEEPER_DATA_DIR or JOURNAL_DIR`,
+      `The journal of executions in ${recorder.journalDir} belongs to another running gateway: stop that one, or give each its own TOOLKEEPER_DATA_DIR or JOURNAL_DIR`,
       { cause },
     );
   }
@@ -125,11 +129,10 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     barrier: FleetBarrier,
   ) {
     barrier.addJournal(recorder);
-    // Down while calls are refused because the journal takes no records.
     contributors.addHealth('recorder', async () => {
       const state = await recorder.stateNow();
       const { depth, oldestMs, bytes, damagedLines } = state;
-      return { depth, oldestMs, bytes, dropped: 0, damagedLines, ...gradeRecorder(state) };
+      return { depth, oldestMs, bytes, dropped: 0, damagedLines, ...healthOfRecorder(state) };
     });
   }
 

@@ -34,7 +34,7 @@ import {
   type SeriesRow,
 } from './queries/tool-figures.js';
 
-/** An execution as a circuit counts it; `at` is its end. */
+/** An ended execution, as a circuit counts it. `at` is the end. */
 export interface FaultSample {
   readonly tool: string;
   readonly at: Date;
@@ -47,37 +47,6 @@ interface LastUse {
   readonly lastUsed: number | null;
 }
 
-/** Failures of one type whose messages differ in digits at most. */
-export interface FailureGroup {
-  readonly errorType: string;
-  readonly count: number;
-  readonly firstSeen: Date;
-  readonly lastSeen: Date;
-  /** Up to five, the newest first; `at` in seconds. */
-  readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
-}
-/** The newest failure of a tool. */
-export interface LastFailure {
-  readonly at: Date;
-  readonly executionId: string;
-  readonly errorType: string | null;
-  readonly message: string | null;
-  /** Successes since then; counted up to 1,000. */
-  readonly successesAfter: number;
-  /** Failures since the last success, counted up to 1,000, and the first of these. */
-  readonly inARow: number;
-  readonly firstInARow: Date | null;
-}
-
-/** The failure with which a tool began to fail. */
-export interface FirstFailure {
-  readonly at: Date;
-  /** Successes in the same minute, before it. */
-  readonly successesBefore: number;
-  /** Callers of the newest 1,000 failures since then. */
-  readonly callers: number;
-}
-
 type MarkedExecution = Readonly<{ project: string; tool: string; isNew: boolean }>;
 
 /** Name of the counter of executions that were marked as wrong. */
@@ -85,10 +54,10 @@ export const findingsName = 'toolkeeper_semantic_findings_total';
 
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
-/** Executions longer than this may be missing from a window that they end in. */
+/** Executions that took longer may be missing in the samples of a circuit, although they ended in its window. */
 const maxExecutionTime = '10 minutes';
 
-/** Max time from the making of an execution's id to its start; generous. */
+/** Max time between the creation of an execution's id and its start. */
 const maxAdmissionMs = 60_000;
 
 /** The stored executions. Time bounds are inclusive; lists are newest first. */
@@ -102,7 +71,7 @@ export class ToolMetricsRepository {
     @InjectMetric(findingsName) private readonly findings?: Counter,
   ) {}
 
-  /** A repository that reads the caller's projects only. It counts figures from rows, so of a day at most. */
+  /** A repository that reads only the caller's projects. It counts figures from rows, so only for up to a day. */
   within({ projects }: Reader): ToolMetricsRepository {
     return projects ? Object.assign(new ToolMetricsRepository(this.db, this.findings), { projects }) : this;
   }
@@ -125,7 +94,6 @@ export class ToolMetricsRepository {
 
   /**
    * Figures by tool name, from one snapshot. Tools without calls in the period are absent.
-   * @param wanted the tools, by default all; and whether their latency is read, which is most of the work
    */
   async getFigures(since: Date, until: Date, wanted: CountsWanted): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
@@ -174,13 +142,13 @@ export class ToolMetricsRepository {
     return this.getExecutions({ failed: true, tool, limit });
   }
 
-  /** Every tool with a metric, test calls included; sorted. */
+  /** Names of all tools with executions, test calls included; sorted. */
   async getAllToolNames(): Promise<string[]> {
     const rows = await this.select<{ toolName: string }>(sql.selectToolNames);
     return rows.map((row) => row.toolName);
   }
 
-  /** Start of each tool's newest execution that was no test call. */
+  /** Start of each tool's newest execution, test calls excluded. */
   async getLastUses(): Promise<Map<string, Date>> {
     const today = new Date(Math.floor(Date.now() / dayMs) * dayMs);
     const rows = await this.select<LastUse & { day: number }>(sql.selectLastUses, [today]);
@@ -197,7 +165,7 @@ export class ToolMetricsRepository {
 
   /** Executions of at least the threshold, slowest first. */
   async getSlowExecutions(thresholdMs = 5_000, limit = 20, includeTests = true): Promise<ExecutionView[]> {
-    return this.selectOwn<ExecutionView>(sql.selectSlow, [thresholdMs, limit, includeTests]);
+    return this.selectInProjects<ExecutionView>(sql.selectSlow, [thresholdMs, limit, includeTests]);
   }
 
   /** Executions that match the filter, from the newest on or after a position. */
@@ -209,14 +177,17 @@ export class ToolMetricsRepository {
     return this.run<ExecutionView>(sql.selectExecutions(own, limit, after));
   }
 
-  /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
+  /** Repeated calls with the same input, by tool and investigation; most repetitions first. */
   async getDuplicates(query: sql.DuplicatesFilter): Promise<DuplicatesView[]> {
     return this.run<DuplicatesView>(sql.selectDuplicates({ ...query, projects: this.projects }));
   }
 
   async getExecution(id: string): Promise<ExecutionView | undefined> {
     if (!isUuid(id)) return undefined;
-    const [metric] = await this.selectOwn<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
+    const [metric] = await this.selectInProjects<ExecutionView>(sql.selectExecution, [
+      id,
+      ...recordedBetween(id),
+    ]);
     return metric;
   }
 
@@ -231,7 +202,7 @@ export class ToolMetricsRepository {
     const reasonText = reason === null ? null : sanitisedText(reason);
     const name = by === undefined ? null : sanitisedText(by);
     const values = [id, ...recordedBetween(id), reasonText, directSlot, name];
-    const [marked] = await this.selectOwn<MarkedExecution>(sql.markSemanticFailure, values);
+    const [marked] = await this.selectInProjects<MarkedExecution>(sql.markSemanticFailure, values);
     if (marked?.isNew) this.findings?.inc({ tool: marked.tool });
     return marked?.project;
   }
@@ -264,7 +235,7 @@ export class ToolMetricsRepository {
   async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
     // The end of this minute, so that cells are read instead of executions.
     const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
-    const rows = await this.counts(since, until, { latency: false, tools: [tool], external: false });
+    const rows = await this.counts(since, until, { latency: false, tools: [tool], ownOnly: true });
     const counts = { calls: 0, faults: 0 };
     for (const { errorType, calls, callerErrors } of rows) {
       if (inconclusiveErrors.has(errorType)) continue;
@@ -282,29 +253,39 @@ export class ToolMetricsRepository {
   }
 
   /** All failed executions of a period in groups, the most frequent first; test calls excluded. */
-  async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
-    return this.selectOwn<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
+  async getFailureGroups(tool: string, since: Date, until: Date): Promise<sql.FailureGroup[]> {
+    return this.selectInProjects<sql.FailureGroup>(sql.selectFailureGroups, [
+      sanitisedText(tool),
+      since,
+      until,
+    ]);
   }
 
   /** The newest failure of each tool, by tool name; callers' errors and test calls excluded. */
-  async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, LastFailure>> {
+  async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, sql.LastFailure>> {
     if (tools.length === 0) return new Map();
     const values = [tools.map(sanitisedText), since, maxSuccessesAfter];
-    const rows = await this.selectOwn<LastFailure & { tool: string }>(sql.selectLastFailures, values);
+    const rows = await this.selectInProjects<sql.LastFailure & { tool: string }>(
+      sql.selectLastFailures,
+      values,
+    );
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
   /** The first failure of each tool in the minute in which it began to fail, by tool name. */
-  async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, FirstFailure>> {
+  async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, sql.FirstFailure>> {
     if (minutes.size === 0) return new Map();
     const values = [[...minutes.keys()].map(sanitisedText), [...minutes.values()]];
-    const rows = await this.selectOwn<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
+    const rows = await this.selectInProjects<sql.FirstFailure & { tool: string }>(
+      sql.selectFirstFailures,
+      values,
+    );
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
   /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
-    return this.selectOwn<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
+    return this.selectInProjects<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
   private counts(since: Date, until: Date, wanted: CountsWanted): Promise<CountedRow[]> {
@@ -319,7 +300,7 @@ export class ToolMetricsRepository {
   }
 
   /** @param statement whose last parameter is the projects */
-  private selectOwn<Row>(statement: string, parameters: unknown[]): Promise<Row[]> {
+  private selectInProjects<Row>(statement: string, parameters: unknown[]): Promise<Row[]> {
     return this.select<Row>(statement, [...parameters, this.projects]);
   }
 

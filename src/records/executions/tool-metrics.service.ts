@@ -10,7 +10,7 @@ import type * as dto from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { assertCountable, ToolMetricsRepository } from './tool-metrics.repository.js';
-import { isOfRows } from './queries/callers.sql.js';
+import { isCountedFromExecutions } from './queries/callers.sql.js';
 import { RefusedCallers } from './rollups/refused-callers.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
@@ -206,19 +206,22 @@ function assertInOrder(since: Date | undefined, until: Date | undefined): void {
 
 /** Limits queries that read single executions to one tool and a day. @throws Problem `invalid_request` */
 function assertReadable({ by, tool }: dto.CallersQuery, periodMs: number): void {
-  if (!isOfRows(by)) return;
+  if (!isCountedFromExecutions(by)) return;
   if (tool === undefined) throw invalidRequest({ pointer: '/tool', detail: `is needed with by=${by}` });
   const detail = `may be at most 24 hours before until with by=${by}: single executions are counted`;
   if (periodMs > dayMs) throw invalidRequest({ pointer: '/since', detail });
 }
 
+/** The key of a position, for a cursor. */
 const keyOf = ({ recordedAt, metricId }: PagePosition): string => `${recordedAt.toISOString()}|${metricId}`;
 
-const position =
+/** The form of such a key. */
+const keyPattern =
   /^(?<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\|(?<id>[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
 
+/** The position of a key; undefined if the key is invalid. */
 function positionOf(key: string): PagePosition | undefined {
-  const { at = '', id = '' } = position.exec(key)?.groups ?? {};
+  const { at = '', id = '' } = keyPattern.exec(key)?.groups ?? {};
   const recordedAt = new Date(at);
   return Number.isNaN(recordedAt.getTime()) ? undefined : { recordedAt, metricId: id };
 }

@@ -18,49 +18,53 @@ export interface DrainOrders extends DrainSettings {
  */
 export type DrainRequest = 'flush' | 'finish';
 
-interface Asked extends PromiseWithResolvers<void> {
+/** A request that is not answered yet. */
+interface OpenRequest extends PromiseWithResolvers<void> {
   readonly request: DrainRequest;
 }
 
+/** Delays before records that could not be stored are sent again. */
 const retry = { firstMs: 100, maxMs: 5_000 };
 
 /** Drains the journal until it is finished, and backs off while the database is unavailable. */
 export class DrainLoop {
   private readonly drain: JournalDrain;
-  private asked: Asked[] = [];
+  private openRequests: OpenRequest[] = [];
+  /** Number of failed rounds since the last good one. */
   private failures = 0;
+  /** Ends the pause between two rounds. */
   private wake: () => void = () => undefined;
 
   constructor(
     private readonly orders: DrainOrders,
     sink: RecordSink,
-    private readonly tell: (news: DrainNews) => void,
+    private readonly report: (news: DrainNews) => void,
   ) {
-    this.drain = new JournalDrain(orders, sink, tell);
+    this.drain = new JournalDrain(orders, sink, report);
   }
 
-  /** Handles a request. @throws Error with the reason if not all is committed */
+  /** Requests a round, and resolves after it. @throws Error with the reason if not all is committed */
   ask(request: DrainRequest): Promise<void> {
-    const asked = { request, ...Promise.withResolvers<void>() };
-    this.asked.push(asked);
+    const openRequest = { request, ...Promise.withResolvers<void>() };
+    this.openRequests.push(openRequest);
     this.wake();
-    return asked.promise;
+    return openRequest.promise;
   }
 
-  /** Ends after a `finish` was answered. */
+  /** Runs rounds until a `finish` is answered. */
   async run(): Promise<void> {
     for (;;) {
-      const { asked } = this;
-      this.asked = [];
+      const { openRequests } = this;
+      this.openRequests = [];
       const failure = await this.round();
-      const ends = asked.some(({ request }) => request === 'finish');
+      const ends = openRequests.some(({ request }) => request === 'finish');
       if (ends && !failure) this.drain.finish();
-      for (const { resolve, reject } of asked) {
+      for (const { resolve, reject } of openRequests) {
         if (failure) reject(failure);
         else resolve();
       }
       if (ends) return;
-      if (this.asked.length === 0) await this.pause();
+      if (this.openRequests.length === 0) await this.pause();
     }
   }
 
@@ -73,11 +77,12 @@ export class DrainLoop {
     } catch (error) {
       this.failures += 1;
       const state = sqlStateOf(error);
-      this.tell({ event: 'retrying', error: messageOf(error), state, delayMs: this.delayMs() });
+      this.report({ event: 'retrying', error: messageOf(error), state, delayMs: this.delayMs() });
       return new Error(messageOf(error));
     }
   }
 
+  /** Length of the next pause. */
   private delayMs(): number {
     return this.failures === 0 ? this.orders.intervalMs : backOff(this.failures, retry);
   }
@@ -92,7 +97,7 @@ export class DrainLoop {
   }
 }
 
-/** A sink's own message to the journal's owner. */
+/** A sink's message to the journal's owner: names to count, for example of tools. */
 export type SinkNews = { readonly event: 'counted'; readonly names: readonly string[] };
 
 type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews | SinkNews, readonly unknown[]>;
@@ -110,11 +115,13 @@ export interface DrainSink extends RecordSink {
   receive?(message: unknown): void;
 }
 
-export type StartDrain = (orders: DrainOrders, tell: (news: DrainNews) => void) => RunningDrain;
+/** Starts the drain of a journal. */
+export type StartDrain = (orders: DrainOrders, report: (news: DrainNews) => void) => RunningDrain;
 
+/** Delays before a drain that died is started again. */
 const restart = { firstMs: 1_000, maxMs: 1_000 };
-/** Priority of the drain's thread on Linux: calls come first. */
-const politeness = 5;
+/** Nice value of the drain's thread on Linux, so that calls come first. */
+const niceness = 5;
 
 /**
  * Starts a drain in its own thread, so that it does not slow down calls. It is restarted if it dies.
@@ -124,21 +131,24 @@ const politeness = 5;
  */
 export const drainThread =
   (script: URL, sink: unknown, onCounted?: (name: string) => void): StartDrain =>
-  (orders, tell): DrainCalls =>
+  (orders, report): DrainCalls =>
     new WorkerCalls(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
-      onNews: (news) => (news.event === 'counted' ? onCounted && news.names.forEach(onCounted) : tell(news)),
+      onNews: (news) => {
+        if (news.event !== 'counted') report(news);
+        else for (const name of news.names) onCounted?.(name);
+      },
       onDeath: (cause, restartInMs = 0) =>
-        tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
+        report({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });
 
 /** Runs the drain in its thread. @param makeSink makes the sink from the settings of `drainThread` */
 export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {
   const { drain, sink: settings } = workerData as { drain: DrainOrders; sink: Settings };
-  setPriority(politeness);
+  setPriority(niceness);
   const sink = makeSink(settings);
   const loop = new DrainLoop(drain, sink, (news) => tellOwner(news));
   answerCalls<DrainRequest, void, readonly unknown[]>(

@@ -13,25 +13,28 @@ export interface RecordSink {
   isRecordFault(error: unknown): boolean;
 }
 
+/** The files and batches of a drain. */
 export interface DrainSettings {
   readonly folder: string;
+  /** Max records of one insert. */
   readonly batchSize: number;
-  /** The last segment of earlier processes, where a start without an end was interrupted. 0: there is none. */
+  /** The last segment of earlier processes. Starts up to there that have no end were interrupted. 0: there is none. */
   readonly replayThrough: number;
   /** Memory of the writer's WrittenMark. Absent: the files may be read to their end. */
   readonly written?: SharedArrayBuffer | undefined;
 }
 
-/** The last committed record of this process (see WrittenEntry). */
+/** Number and time of the last committed record of this process (see WrittenEntry). */
 export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 
 /** A drain's messages to its journal. */
 export type DrainNews =
   | (Settled & { readonly event: 'settled' })
-  /** `state`: SQLSTATE, if the database answered. */
+  /** Records could not be stored, and are sent again. */
   | {
       readonly event: 'retrying';
       readonly error: string;
+      /** SQLSTATE, if the database answered. */
       readonly state: string | undefined;
       readonly delayMs: number;
     }
@@ -46,16 +49,19 @@ export type DrainNews =
 /** Max chunks of a segment to read for one batch, because records may be large. */
 const maxChunks = 8;
 
+/** A segment that is being read, or whose records are not all committed. */
 interface Segment {
   readonly number: number;
   readonly reader: SegmentReader;
-  /** Starts and ends read here that are not committed yet. The segment is not removed before. */
-  held: number;
-  finished: boolean;
-  /** Later segments that tell why starts in this segment have no record. They must outlive this one. */
+  /** Number of reasons to keep the segment: its starts and ends that are not committed, and earlier segments that need it. */
+  holds: number;
+  /** Whether it is read to its end. */
+  isRead: boolean;
+  /** Later segments that say why starts in this segment have no record. They are kept as long as this one. */
   readonly explainedIn: Segment[];
 }
 
+/** A start whose end was not read yet. */
 interface OpenStart {
   readonly start: object;
   readonly segment: Segment;
@@ -65,6 +71,7 @@ interface OpenStart {
 interface Pending {
   readonly record: JournalRecord;
   readonly segments: readonly Segment[];
+  /** Absent for a record of an earlier process. */
   readonly settles?: Settled;
 }
 
@@ -75,11 +82,14 @@ interface Pending {
  */
 export class JournalDrain {
   private readonly segments = new Map<number, Segment>();
-  private readonly open = new Map<string, OpenStart>();
+  private readonly openStarts = new Map<string, OpenStart>();
+  /** Records that are read but not committed. */
   private readonly pending: Pending[] = [];
+  /** The segment that is being read. */
   private current: Segment | undefined;
   private readonly mark: WrittenMark | undefined;
-  private replaying: boolean;
+  /** Whether records of earlier processes may be left. */
+  private isReplaying: boolean;
   private replayedRecords = 0;
   private interruptedRecords = 0;
 
@@ -88,7 +98,7 @@ export class JournalDrain {
     private readonly sink: RecordSink,
     private readonly report: (news: DrainNews) => void,
   ) {
-    this.replaying = settings.replayThrough > 0;
+    this.isReplaying = settings.replayThrough > 0;
     this.mark = settings.written && new WrittenMark(settings.written);
   }
 
@@ -110,7 +120,7 @@ export class JournalDrain {
 
   /** Removes committed segments after the writer has closed. @returns whether no segment is left */
   finish(): boolean {
-    if (this.pending.length > 0 || this.open.size > 0 || !this.current) return false;
+    if (this.pending.length > 0 || this.openStarts.size > 0 || !this.current) return false;
     this.end(this.current);
     this.removeFinished();
     return this.segments.size === 0;
@@ -124,25 +134,28 @@ export class JournalDrain {
       this.current ??= this.openAfter(0, newest);
       if (!this.current) return true;
       const entries = this.current.reader.next(this.limitOf(this.current));
-      if (entries) for (const entry of entries) this.take(entry, this.current);
+      if (entries) for (const entry of entries) this.handle(entry, this.current);
       else if (!this.advance(this.current, newest)) return true;
     }
     return false;
   }
 
+  /** Position up to which a segment may be read; undefined: to its end. */
   private limitOf({ number }: Segment): number | undefined {
     return this.mark?.limitOf(number - this.settings.replayThrough);
   }
 
+  /** Opens the first listed segment after a number. */
   private openAfter(number: number, listed: readonly number[]): Segment | undefined {
     const next = listed.find((segment) => segment > number);
     if (next === undefined) return undefined;
     const reader = new SegmentReader(segmentPath(this.settings.folder, next));
-    const segment = { number: next, reader, held: 0, finished: false, explainedIn: [] };
+    const segment = { number: next, reader, holds: 0, isRead: false, explainedIn: [] };
     this.segments.set(next, segment);
     return segment;
   }
 
+  /** Ends a segment and opens the next one. @returns false if there is no next one yet */
   private advance(segment: Segment, listed: readonly number[]): boolean {
     const next = this.openAfter(segment.number, listed);
     if (!next) return false;
@@ -154,24 +167,26 @@ export class JournalDrain {
     return true;
   }
 
+  /** Closes the file of a segment, and reports its damage. */
   private end(segment: Segment): void {
     segment.reader.end();
-    segment.finished = true;
+    segment.isRead = true;
     const { damage } = segment.reader;
     if (damage.lines > 0) this.report({ event: 'damaged', segment: segment.number, ...damage });
   }
 
-  private take({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
+  /** Joins an entry with its start. A whole record becomes pending; a cancelled start is dropped. */
+  private handle({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
     if (start && !end) {
-      segment.held += 1;
-      this.open.set(id, { start, segment });
+      segment.holds += 1;
+      this.openStarts.set(id, { start, segment });
       return;
     }
-    const opened = start ? { start, segment: undefined } : this.close(id);
-    // The start was committed and removed before, or its line is damaged.
+    const opened = start ? { start, segment: undefined } : this.takeStart(id);
+    // Without a start: it was committed and removed before, or its line is damaged.
     if (!opened) return;
     if (end) {
-      segment.held += 1;
+      segment.holds += 1;
       const segments = opened.segment ? [opened.segment, segment] : [segment];
       const isOwn = segment.number > this.settings.replayThrough;
       this.pending.push({
@@ -180,24 +195,25 @@ export class JournalDrain {
         ...(isOwn && { settles: { place, at } }),
       });
     } else if (opened.segment) {
-      opened.segment.held -= 1;
+      opened.segment.holds -= 1;
       explain(opened.segment, segment);
     }
   }
 
-  private close(id: string): OpenStart | undefined {
-    const opened = this.open.get(id);
-    this.open.delete(id);
+  /** Removes and returns the open start of a record. */
+  private takeStart(id: string): OpenStart | undefined {
+    const opened = this.openStarts.get(id);
+    this.openStarts.delete(id);
     return opened;
   }
 
   /** Makes records of starts without an end: the process that wrote them is dead. */
   private interruptOpen(): void {
-    for (const [id, { start, segment }] of this.open) {
+    for (const [id, { start, segment }] of this.openStarts) {
       this.interruptedRecords += 1;
       this.pending.push({ record: { id, start, end: undefined }, segments: [segment] });
     }
-    this.open.clear();
+    this.openStarts.clear();
   }
 
   /** Inserts a batch. A record that cannot be inserted is found by halving the batch and quarantined, so that it blocks no others. */
@@ -221,30 +237,33 @@ export class JournalDrain {
     }
   }
 
+  /** Releases the segments of a committed batch, and reports its last record. */
   private settle(batch: readonly Pending[]): void {
     let settled: Settled | undefined;
     for (const { segments, settles } of batch) {
-      for (const segment of segments) segment.held -= 1;
+      for (const segment of segments) segment.holds -= 1;
       if (settles) settled = settles;
       else this.replayedRecords += 1;
     }
     if (settled) this.report({ event: 'settled', ...settled });
   }
 
+  /** Deletes segments that are read and whose records are committed. */
   private removeFinished(): void {
     for (const segment of this.segments.values()) {
-      if (!segment.finished || segment.held > 0) continue;
+      if (!segment.isRead || segment.holds > 0) continue;
       rmSync(segmentPath(this.settings.folder, segment.number), { force: true });
       this.segments.delete(segment.number);
-      for (const later of segment.explainedIn) later.held -= 1;
+      for (const later of segment.explainedIn) later.holds -= 1;
       this.report({ event: 'removed', segment: segment.number });
     }
   }
 
+  /** Reports the end of the replay after the last segment of earlier processes is removed. */
   private endReplay(): void {
-    if (!this.replaying || !this.current || this.current.number <= this.settings.replayThrough) return;
+    if (!this.isReplaying || !this.current || this.current.number <= this.settings.replayThrough) return;
     if ([...this.segments.keys()].some((number) => number <= this.settings.replayThrough)) return;
-    this.replaying = false;
+    this.isReplaying = false;
     this.report({ event: 'replayed', records: this.replayedRecords, interrupted: this.interruptedRecords });
   }
 }
@@ -252,6 +271,6 @@ export class JournalDrain {
 /** Keeps the segment with a start's outcome as long as the start's. Otherwise a restart would record it as interrupted. */
 function explain(started: Segment, explaining: Segment): void {
   if (started === explaining) return;
-  explaining.held += 1;
+  explaining.holds += 1;
   started.explainedIn.push(explaining);
 }

@@ -29,8 +29,9 @@ export interface WrittenEntry {
 }
 
 const newline = 0x0a;
+/** Hexadecimal digits of a checksum. */
 const checksumLength = 8;
-/** The checksum and a space. */
+/** Characters before the JSON of a line: the checksum and a space. */
 const headLength = checksumLength + 1;
 
 /**
@@ -55,6 +56,7 @@ export function decodeLine(line: Buffer): WrittenEntry | undefined {
   }
 }
 
+/** The checksum at the beginning of a line; undefined if there is none. */
 function checksumOf(line: Buffer): number | undefined {
   const digits = line.toString('latin1', 0, headLength);
   return /^[\da-f]{8} $/.test(digits) ? Number.parseInt(digits, 16) : undefined;
@@ -71,7 +73,7 @@ export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly
   return { lines, rest: buffer.subarray(from) };
 }
 
-/** The checksum detects damage, but not entries written by another program. */
+/** Whether the JSON of a line is an entry. The checksum detects damage, but not what another program has written. */
 function isWritten(value: unknown): value is [place: number, at: number, entry: JournalEntry] {
   if (!Array.isArray(value)) return false;
   const [place, at, entry] = value as unknown[];

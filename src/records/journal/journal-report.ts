@@ -4,8 +4,10 @@ import type { Counter, Gauge } from 'prom-client';
 import { counter } from '../../base/observability/metrics.js';
 import type { JournalListener, JournalNews, JournalState } from './journal.js';
 
+/** Name and help of a metric, or event and message of a log entry. */
 type NameAndText = readonly [name: string, text: string];
 
+/** A provider that owns a journal. */
 interface JournalOwner {
   state(): JournalState;
 }
@@ -20,11 +22,13 @@ export interface JournalNames {
   readonly idField: string;
 }
 
+/** The value of each gauge. */
 const gaugeValues = {
   depth: ({ depth }: JournalState) => depth,
   oldest: ({ oldestMs }: JournalState) => oldestMs / 1_000,
   bytes: ({ bytes }: JournalState) => bytes,
 } as const;
+/** The level of each log entry. */
 const levels = {
   write_failed: 'error',
   drain_ended: 'error',
@@ -51,9 +55,9 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
     };
     return makeGaugeProvider({ name, help, inject: [owner], collect });
   };
-  const useFactory = (...made: Counter[]): JournalListener => {
+  const useFactory = (...injected: Counter[]): JournalListener => {
     const logger = new Logger(owner.name);
-    const countersByEvent = new Map(counters.map(([event], at) => [event, made[at]]));
+    const countersByEvent = new Map(counters.map(([event], index) => [event, injected[index]]));
     return (news) => {
       countersByEvent.get(news.event)?.inc(countOf(news));
       if (news.event === 'committed' || (news.event === 'replayed' && news.records === 0)) return;

@@ -66,9 +66,9 @@ describe('JournalWriter', () => {
     for (const id of ['a', 'b', 'c', 'd']) await writer.append(entry(id));
     expect(segmentsIn(folder)).toEqual([1, 2]);
     expect([written(1), written(2)]).toEqual(['a b', 'c d']);
-    writer.removed(1);
+    writer.onRemoved(1);
     expect(writer.bytes).toBe(2 * bytesOfLine);
-    writer.removed(1);
+    writer.onRemoved(1);
     expect(writer.bytes).toBe(2 * bytesOfLine);
     await expect(writer.close()).resolves.toBe(true);
   });
@@ -102,7 +102,7 @@ describe('JournalWriter', () => {
 
   it('takes no starts while there is no room but the reserve, and takes them again when there is', async () => {
     let room = false;
-    const reserve = { take: () => room, giveUp: () => undefined };
+    const reserve = { take: () => room, release: () => undefined };
     const settings = { folder, segmentBytes: 1_000, durability: 'process' } as const;
     const writer = new JournalWriter(settings, report, reserve);
     await expect(

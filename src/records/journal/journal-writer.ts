@@ -18,6 +18,7 @@ export interface WriterSettings {
   readonly mark?: WrittenMark;
 }
 
+/** Callbacks of a writer to its journal. */
 export interface WriterReport {
   /** Called when a write or sync failed. Entries that must not be lost are retried. */
   failed(error: unknown): void;
@@ -27,9 +28,10 @@ export interface WriterReport {
   segmentEnds?(): void;
 }
 
-/** An entry as JSON; `completes` if it is the last one of a record. */
+/** An entry to append. */
 export interface Appended {
   readonly json: string;
+  /** Whether it is the last entry of a record. */
   readonly completes: boolean;
 }
 
@@ -41,9 +43,14 @@ interface Batch extends PromiseWithResolvers<boolean> {
   readonly optional: Appended[];
 }
 
-const syncWithinMs = 50;
+/** Max delay of a sync after a write, if nothing waits for it. */
+const syncDelayMs = 50;
+/** Delay before a failed write is repeated. */
 const retryMs = 100;
+/** Interval at which a full disk is checked for room. */
 const roomCheckMs = 1_000;
+/** An entry without an effect, which shows whether the disk has room. */
+const emptyEntry: Appended = { json: '{"id":"-"}', completes: false };
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
@@ -61,15 +68,18 @@ export class JournalWriter {
   private leftover: Appended[] = [];
   /** File descriptors of finished segments that are not synced yet. */
   private finished: number[] = [];
+  /** The running loop of syncs. */
   private syncing: Promise<void> | undefined;
-  private dirty = false;
+  /** Whether entries were written after the start of the last sync. */
+  private needsSync = false;
   /** Whether the last sync failed, so that entries may not survive a crash of the machine. */
-  private unsynced = false;
-  private closed = false;
-  private failing = false;
+  private hasSyncFailed = false;
+  private isClosed = false;
+  private hasWriteFailed = false;
   /** Whether the disk has no room except the reserve. */
-  private tight = false;
+  private isDiskFull = false;
   private checkedRoomAt = 0;
+  /** Written batches that resolve after the next sync (`power`). */
   private awaitingSync: Batch[] = [];
   /** Number of complete records written. */
   private records = 0;
@@ -83,7 +93,7 @@ export class JournalWriter {
   constructor(
     private readonly settings: WriterSettings,
     private readonly report: WriterReport,
-    private readonly reserve: Pick<DiskReserve, 'take' | 'giveUp'> = new DiskReserve(settings.folder),
+    private readonly reserve: Pick<DiskReserve, 'take' | 'release'> = new DiskReserve(settings.folder),
   ) {
     const { folder } = settings;
     for (const segment of segmentsIn(folder)) {
@@ -91,7 +101,7 @@ export class JournalWriter {
     }
     this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
     [this.segment, this.fd] = this.openAfter(this.replayThrough);
-    this.tight = !this.reserve.take();
+    this.isDiskFull = !this.reserve.take();
     this.markWritten();
   }
 
@@ -102,62 +112,65 @@ export class JournalWriter {
 
   /** Whether an entry would be accepted, according to the last write. */
   get takesMore(): boolean {
-    return !this.closed && !this.tight && !(this.unsynced && this.settings.durability === 'power');
+    return (
+      !this.isClosed && !this.isDiskFull && !(this.hasSyncFailed && this.settings.durability === 'power')
+    );
   }
 
   /** Appends an entry unless the journal is full. @returns false if it was not and will not be written */
   tryAppend(entry: Appended): Promise<boolean> {
-    const batch = this.current();
+    const batch = this.currentBatch();
     batch.optional.push(entry);
     return batch.promise;
   }
 
   /** Appends an entry that must not be lost. @returns false if it will be written later */
   append(entry: Appended): Promise<boolean> {
-    const batch = this.current();
+    const batch = this.currentBatch();
     batch.required.push(entry);
     return batch.promise;
   }
 
   /** Checks whether a full journal accepts entries again, by writing an empty one while all others are refused. */
   async tryAgain(): Promise<void> {
-    if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });
+    if (!this.takesMore && !this.isClosed) await this.tryAppend(emptyEntry);
   }
 
   /** Writes all entries so far. @returns whether all are written */
   flush(): Promise<boolean> {
-    return this.current().promise;
+    return this.currentBatch().promise;
   }
 
-  /** Records that a segment was deleted. */
-  removed(segment: number): void {
+  /** Stops counting a segment that was deleted. */
+  onRemoved(segment: number): void {
     this.resize(segment, 0);
     this.sizes.delete(segment);
   }
 
-  /** Stops counting segments that were deleted by others. */
+  /** Stops counting all segments that do not exist any more: a drain that died may not have reported their removal. */
   forgetRemoved(): void {
     const existing = new Set(segmentsIn(this.settings.folder));
-    for (const segment of this.sizes.keys()) if (!existing.has(segment)) this.removed(segment);
+    for (const segment of this.sizes.keys()) if (!existing.has(segment)) this.onRemoved(segment);
   }
 
   /** Writes the remaining entries, syncs and closes. @returns whether all entries are written */
   async close(): Promise<boolean> {
-    const written = await this.flush();
-    if (this.closed) return false;
+    const isWritten = await this.flush();
+    if (this.isClosed) return false;
     this.giveUp();
     await this.syncing;
     await closeFile(this.fd);
-    this.reserve.giveUp();
-    return written;
+    this.reserve.release();
+    return isWritten;
   }
 
   /** Stops all writes, because the folder belongs to another process now. */
   giveUp(): void {
-    this.closed = true;
+    this.isClosed = true;
   }
 
-  private current(): Batch {
+  /** The batch that is written at the end of this turn of the event loop. */
+  private currentBatch(): Batch {
     if (this.batch) return this.batch;
     this.batch = { required: this.leftover, optional: [], ...Promise.withResolvers<boolean>() };
     this.leftover = [];
@@ -170,68 +183,75 @@ export class JournalWriter {
     if (!batch) return;
     this.batch = undefined;
     try {
-      if (this.tight) this.makeRoom();
-      this.write(this.tight ? batch.required : batch.required.concat(batch.optional));
+      if (this.isDiskFull) this.makeRoom();
+      this.write(this.isDiskFull ? batch.required : batch.required.concat(batch.optional));
     } catch (error) {
       this.leftover = batch.required;
-      if (this.leftover.length > 0) setTimeout(() => this.closed || this.current(), retryMs).unref();
+      if (this.leftover.length > 0) setTimeout(() => this.retry(), retryMs).unref();
       this.report.failed(error);
-      this.tight = true;
+      this.isDiskFull = true;
       batch.resolve(false);
       return;
     }
-    if (this.tight && batch.optional.length > 0) batch.resolve(false);
+    if (this.isDiskFull && batch.optional.length > 0) batch.resolve(false);
     else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
-    this.dirty = true;
-    this.syncing ??= this.syncWhileDirty();
+    this.needsSync = true;
+    this.syncing ??= this.syncWhileNeeded();
+  }
+
+  /** Starts a batch, which contains the entries of the failed one. */
+  private retry(): void {
+    if (!this.isClosed) this.currentBatch();
   }
 
   /**
    * Checks once a second whether a full disk has room again. Until then only entries that must not be lost are written,
-   * into the reserve: others would fill it, and the drain could not remove a segment.
+   * into the space of the released reserve. Others would fill it, and the drain could not remove a segment.
    */
   private makeRoom(): void {
     const now = performance.now();
     if (now - this.checkedRoomAt < roomCheckMs) return;
     this.checkedRoomAt = now;
-    this.tight = !this.reserve.take();
-    if (this.tight) this.report.failed(new Error('The disk of the journal has no room'));
+    this.isDiskFull = !this.reserve.take();
+    if (this.isDiskFull) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
   private write(entries: readonly Appended[]): void {
     if (entries.length === 0) return;
     // After closing, the file descriptor may belong to another file.
-    if (this.closed) throw new Error('The journal is closed');
+    if (this.isClosed) throw new Error('The journal is closed');
     // After a failed write a new segment begins, so that the drain can remove the old one and thereby make room.
-    const hasFailed = this.failing && this.position > 0;
-    if (hasFailed || this.position >= this.settings.segmentBytes) this.rotate();
+    const needsNewSegment = this.hasWriteFailed && this.position > 0;
+    if (needsNewSegment || this.position >= this.settings.segmentBytes) this.rotate();
     const [lines, records] = this.linesOf(entries);
     const bytes = Buffer.from(lines);
     const { length } = bytes;
     try {
-      for (let at = 0; at < length;) {
-        at += writeSync(this.fd, bytes, at, length - at, this.position + at);
+      for (let written = 0; written < length;) {
+        written += writeSync(this.fd, bytes, written, length - written, this.position + written);
       }
     } catch (error) {
       // The drain must not read a part of a batch that failed.
       ftruncateSync(this.fd, this.position);
-      this.failing = true;
-      this.reserve.giveUp();
+      this.hasWriteFailed = true;
+      this.reserve.release();
       throw error;
     }
-    this.failing = false;
+    this.hasWriteFailed = false;
     this.records = records;
     this.position += length;
     this.report.written?.();
     this.resize(this.segment, this.position);
   }
 
+  /** Sets the known size of a segment. */
   private resize(segment: number, bytes: number): void {
     this.bytes += bytes - (this.sizes.get(segment) ?? 0);
     this.sizes.set(segment, bytes);
   }
 
+  /** The lines of entries, and the number of complete records after them. */
   private linesOf(entries: readonly Appended[]): [lines: string, records: number] {
     const now = Date.now();
     let { records } = this;
@@ -243,6 +263,7 @@ export class JournalWriter {
     return [lines, records];
   }
 
+  /** Begins a new segment. */
   private rotate(): void {
     this.report.segmentEnds?.();
     const next = this.openAfter(this.segment);
@@ -264,22 +285,23 @@ export class JournalWriter {
   }
 
   /** Syncs until all entries are on the disk. One loop at a time. */
-  private async syncWhileDirty(): Promise<void> {
-    while (this.dirty) {
-      if (this.settings.durability === 'process') await delay(syncWithinMs);
+  private async syncWhileNeeded(): Promise<void> {
+    while (this.needsSync) {
+      if (this.settings.durability === 'process') await delay(syncDelayMs);
       const { awaitingSync, finished } = this;
-      this.dirty = false;
+      this.needsSync = false;
       this.awaitingSync = [];
       this.finished = [];
-      const synced = await Promise.all([...finished, this.fd].map((fd) => this.sync(fd)));
-      this.unsynced = !synced.every(Boolean);
+      const results = await Promise.all([...finished, this.fd].map((fd) => this.sync(fd)));
+      this.hasSyncFailed = !results.every(Boolean);
       // After the sync, because another file may get the descriptor at once.
       await Promise.all(finished.map((fd) => closeFile(fd)));
-      for (const batch of awaitingSync) batch.resolve(!this.unsynced);
+      for (const batch of awaitingSync) batch.resolve(!this.hasSyncFailed);
     }
     this.syncing = undefined;
   }
 
+  /** @returns whether the file is on the disk */
   private async sync(fd: number): Promise<boolean> {
     try {
       await syncFile(fd);

@@ -9,6 +9,7 @@ import type { JournalEntry } from './journal-entry.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
 import { WrittenMark } from './segment-files.js';
 
+/** Folder, limits and drain of a journal. */
 export interface JournalSettings {
   /** Folder for this journal only, on a volume that outlives the process. */
   readonly journalDir: string;
@@ -22,22 +23,23 @@ export interface JournalSettings {
   readonly drain: StartDrain;
 }
 
-/** Events that the owner must handle; `error` is the reason. */
+/** Events of a journal for its owner. `error` is the reason. */
 export type JournalNews =
   | Exclude<DrainNews, { event: 'settled' | 'removed' }>
   /** `records` newly committed to the database. */
   | { readonly event: 'committed'; readonly records: number }
   | { readonly event: 'write_failed'; readonly error: string }
-  /** The process ends, and the journal keeps records that are not in the database. */
+  /** The journal was closed with records that are not in the database. */
   | { readonly event: 'left'; readonly error: string };
 
+/** Handles the events of a journal. */
 export type JournalListener = (news: JournalNews) => void;
 
 /** Fill level and failures of the journal. */
 export interface JournalState {
   /** Complete records that are not in the database yet. */
   readonly depth: number;
-  /** Max time for which the oldest of them has waited, in milliseconds. */
+  /** Max time for which the oldest of these records has waited, in milliseconds. */
   readonly oldestMs: number;
   /** Bytes on the disk. */
   readonly bytes: number;
@@ -51,9 +53,12 @@ export interface JournalState {
   readonly refusedBy?: string | undefined;
 }
 
+/** Max size of a segment, in bytes. */
 const maxSegmentBytes = 16_777_216;
+/** Min number of segments within the cap, so that committed ones can be removed while others are written. */
+const minSegments = 8;
 
-/** Delay until the drain learns of a written record; a flush does not wait. */
+/** Max delay until the drain may read a written record. A flush does not wait for it. */
 const publishMs = 100;
 
 /** Timeout for the folder's lock: long enough to detect that its owner in another container is dead. */
@@ -68,8 +73,11 @@ export class Journal<Start extends object, End extends object> {
   readonly replayed: Promise<void>;
   private readonly writer: JournalWriter;
   private readonly drain: RunningDrain;
+  /** Resolves `replayed`. */
   private onReplayed: () => void = () => undefined;
+  /** Number of complete records that were written, or must be. */
   private completed = 0;
+  /** Number of these records that are in the database. */
   private settled = 0;
   /** Time at which the oldest uncommitted record was completed, or an earlier time. */
   private waitingSince = 0;
@@ -83,14 +91,14 @@ export class Journal<Start extends object, End extends object> {
   /** Opens the journal of a folder. @throws LockHeld while another one has the folder */
   static async open<Start extends object, End extends object>(
     settings: JournalSettings,
-    tell: JournalListener,
+    listener: JournalListener,
   ): Promise<Journal<Start, End>> {
     mkdirSync(settings.journalDir, { recursive: true, mode: 0o700 });
     let onLost: (error: Error) => void = () => undefined;
     const lock = join(settings.journalDir, 'owner.lock');
     const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
     try {
-      const journal = new Journal<Start, End>(settings, tell, release);
+      const journal = new Journal<Start, End>(settings, listener, release);
       onLost = (error) => journal.giveUp(error);
       return journal;
     } catch (error) {
@@ -102,17 +110,16 @@ export class Journal<Start extends object, End extends object> {
   /** @param release releases the folder's lock. Use `open` instead of this constructor. */
   protected constructor(
     settings: JournalSettings,
-    private readonly tell: JournalListener,
+    private readonly emit: JournalListener,
     private readonly release: Release,
   ) {
     const { journalDir: folder, maxBytes, durability, batchSize, flushIntervalMs: intervalMs } = settings;
-    // Several segments, so that committed ones can be removed.
-    const segmentBytes = Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
+    const segmentBytes = Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / minSegments)));
     const mark = new WrittenMark();
     this.writer = new JournalWriter(
       { folder, segmentBytes, durability, mark },
       {
-        failed: (error) => this.writeFailed(error),
+        failed: (error) => this.onWriteFailure(error),
         written: this.publishSoon,
         segmentEnds: () => this.publish(),
       },
@@ -151,9 +158,12 @@ export class Journal<Start extends object, End extends object> {
    */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
-    const written = this.writer.tryAppend({ json: JSON.stringify(entry), completes });
-    if (completes) void written.then((isWritten) => isWritten && this.countCompleted());
-    return written;
+    const appending = this.writer.tryAppend({ json: JSON.stringify(entry), completes });
+    if (completes)
+      void appending.then((isWritten) => {
+        if (isWritten) this.countCompleted();
+      });
+    return appending;
   }
 
   /**
@@ -168,7 +178,7 @@ export class Journal<Start extends object, End extends object> {
   }
 
   /** Sends the sink a message that is no record, before later records. The message is lost if the drain dies. */
-  tellDrain(message: unknown): void {
+  sendToDrain(message: unknown): void {
     this.messages.push(message);
   }
 
@@ -179,16 +189,16 @@ export class Journal<Start extends object, End extends object> {
     await this.drain.call('flush');
   }
 
-  /** Drains as much as possible within the time and logs an error if something is left. */
+  /** Closes the journal after it has drained as much as possible within a time. Emits `left` if records remain. */
   async close(withinMs: number): Promise<void> {
     try {
-      const written = await this.writer.close();
+      const isWritten = await this.writer.close();
       this.publish();
-      if (!written) throw new Error('The journal cannot be written');
+      if (!isWritten) throw new Error('The journal cannot be written');
       if (!(await endsWithin(withinMs, this.drain.call('finish'))))
         throw new Error(`The database took no records within ${withinMs} ms`);
     } catch (error) {
-      this.tell({ event: 'left', error: messageOf(error) });
+      this.emit({ event: 'left', error: messageOf(error) });
     } finally {
       await this.drain.stop();
       await this.release();
@@ -212,7 +222,7 @@ export class Journal<Start extends object, End extends object> {
   private giveUp(error: Error): void {
     this.writer.giveUp();
     void this.drain.stop();
-    this.writeFailed(error);
+    this.onWriteFailure(error);
   }
 
   private countCompleted(): void {
@@ -222,24 +232,24 @@ export class Journal<Start extends object, End extends object> {
 
   private onDrainNews(news: DrainNews): void {
     this.refusedBy = news.event === 'retrying' ? news.state : undefined;
-    if (news.event === 'settled') return this.settle(news);
-    if (news.event === 'removed') return this.writer.removed(news.segment);
+    if (news.event === 'settled') return this.onSettled(news);
+    if (news.event === 'removed') return this.writer.onRemoved(news.segment);
     if (news.event === 'damaged') this.damagedLines += news.lines;
     if (news.event === 'replayed') this.onReplayed();
     if (news.event === 'drain_ended') this.writer.forgetRemoved();
-    this.tell(news);
+    this.emit(news);
   }
 
-  private settle({ place, at }: Settled): void {
+  private onSettled({ place, at }: Settled): void {
     // A restarted drain reports again what its predecessor committed.
     if (place <= this.settled) return;
-    this.tell({ event: 'committed', records: place - this.settled });
+    this.emit({ event: 'committed', records: place - this.settled });
     this.settled = place;
     this.waitingSince = at;
   }
 
-  private writeFailed(error: unknown): void {
+  private onWriteFailure(error: unknown): void {
     this.lastWriteFailureAt = Date.now();
-    this.tell({ event: 'write_failed', error: messageOf(error) });
+    this.emit({ event: 'write_failed', error: messageOf(error) });
   }
 }

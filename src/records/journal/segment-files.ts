@@ -8,7 +8,7 @@ const suffix = '.journal';
 export const segmentPath = (folder: string, number: number): string =>
   join(folder, `${String(number).padStart(10, '0')}${suffix}`);
 
-/** Ten digits, or more without leading zeros. */
+/** Names of segments: ten digits, or more without leading zeros. */
 const segmentName = /^(\d{10}|[1-9]\d{10,15})\.journal$/;
 
 /** Numbers of the segments in the order of writing. Only regular files count. */
@@ -20,6 +20,7 @@ export function segmentsIn(folder: string): number[] {
     .sort((a, b) => a - b);
 }
 
+/** Lower bits of a mark, which hold the position; the upper ones hold the segment. */
 const positionBits = 32n;
 const positionMask = (1n << positionBits) - 1n;
 
@@ -39,7 +40,7 @@ export class WrittenMark {
     Atomics.store(this.cell, 0, (BigInt(segment) << positionBits) | BigInt(position));
   }
 
-  /** Number of bytes of a segment that may be read; undefined for all of an older segment. */
+  /** Number of bytes of a segment that may be read; Infinity for an older segment. */
   limitOf(segment: number): number {
     const mark = Atomics.load(this.cell, 0);
     const newest = Number(mark >> positionBits);
@@ -48,6 +49,7 @@ export class WrittenMark {
   }
 }
 
+/** Size of the reserve. */
 const reserveBytes = 262_144;
 
 /**
@@ -68,12 +70,13 @@ export class DiskReserve {
       if (taken < reserveBytes) writeFileSync(this.path, Buffer.alloc(reserveBytes), { mode: 0o600 });
       return true;
     } catch {
-      this.giveUp();
+      this.release();
       return false;
     }
   }
 
-  giveUp(): void {
+  /** Releases the space. */
+  release(): void {
     rmSync(this.path, { force: true });
   }
 }
@@ -84,8 +87,9 @@ export interface Damage {
   readonly bytes: number;
 }
 
+/** Bytes that are read at a time. */
 const chunkBytes = 262_144;
-/** Longer than any line. That many bytes without a line feed are damage, not a line that is being written. */
+/** More bytes than any line has. As many without a line feed are damage, not a line that is being written. */
 const maxLineBytes = 4_194_304;
 
 /** Reads one segment from its beginning to the written position. */
@@ -118,12 +122,13 @@ export class SegmentReader {
     return lines.flatMap((line) => this.decode(line));
   }
 
-  /** Counts an incomplete last line as damage, because no more will be written. */
+  /** Closes the file. An incomplete last line counts as damage, because no more will be written. */
   end(): void {
     if (this.rest.length > 0) this.giveUpRest();
     closeSync(this.fd);
   }
 
+  /** The entry of a line; none if the line is damaged. */
   private decode(line: Buffer): readonly WrittenEntry[] {
     const written = decodeLine(line);
     if (written) return [written];
@@ -132,6 +137,7 @@ export class SegmentReader {
     return [];
   }
 
+  /** Counts the incomplete line as damage. */
   private giveUpRest(): void {
     this.damagedLines += 1;
     this.damagedBytes += this.rest.length;

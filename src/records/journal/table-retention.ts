@@ -20,7 +20,7 @@ export abstract class TableRetention implements OnApplicationBootstrap, OnApplic
     );
   }
 
-  /** @param deletes whether this replica deletes for all */
+  /** Runs the retention. @param deletes whether this replica deletes rows, for all replicas */
   abstract run(deletes: boolean): Promise<void>;
 
   onApplicationBootstrap(): void {

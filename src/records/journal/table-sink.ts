@@ -37,16 +37,18 @@ export abstract class TableSink<Row> implements DrainSink {
   ) {}
 
   abstract isRecordFault(error: unknown): boolean;
+  /** The row of a record. */
   protected abstract rowOf(record: JournalRecord): Row;
   /** Columns of the quarantine besides `reason` and `record`. */
   protected abstract quarantineKey(row: Row): Readonly<Record<string, string>>;
+  /** Inserts records. Stored ones must be ignored. */
   protected abstract write(client: pg.Client, records: readonly JournalRecord[]): Promise<void>;
 
-  /** Prepares a new connection, which is not used if this throws. */
-  protected async connected(_client: pg.Client): Promise<void> {}
+  /** Prepares a new connection. If this throws, the connection is not used. */
+  protected async onConnected(_client: pg.Client): Promise<void> {}
 
   insert(records: readonly JournalRecord[]): Promise<void> {
-    return this.with((client) => this.write(client, records));
+    return this.withClient((client) => this.write(client, records));
   }
 
   async quarantine(record: JournalRecord, reason: unknown): Promise<void> {
@@ -57,7 +59,7 @@ export abstract class TableSink<Row> implements DrainSink {
       INSERT INTO ${this.table}_quarantine (${columns.join(', ')})
       VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})
       ON CONFLICT DO NOTHING`;
-    await this.with((client) => client.query(insert, Object.values(values).map(sanitisedText)));
+    await this.withClient((client) => client.query(insert, Object.values(values).map(sanitisedText)));
   }
 
   async close(): Promise<void> {
@@ -72,7 +74,7 @@ export abstract class TableSink<Row> implements DrainSink {
   }
 
   /** Runs work on the connection, which is replaced after a failure or timeout, because its state is unknown then. */
-  private async with(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  private async withClient(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
     const client = (this.client ??= await this.connect());
     try {
       await work(client);
@@ -97,7 +99,7 @@ export abstract class TableSink<Row> implements DrainSink {
       await client.connect();
       await client.query(timeouts(queryTimeoutMs, queryTimeoutMs));
       await client.query('SET plan_cache_mode = force_generic_plan');
-      await this.connected(client);
+      await this.onConnected(client);
       return client;
     } catch (error) {
       await client.end().catch(() => undefined);

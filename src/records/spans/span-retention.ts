@@ -9,7 +9,8 @@ import { TableRetention } from '../journal/table-retention.js';
 import { oldestKept } from './ingest/normalise-span.js';
 import { TraceReads } from './reads/trace-reads.js';
 
-const sizeOfDays = `
+/** Bytes of all partitions. */
+const selectSize = `
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8 AS bytes
   FROM pg_inherits WHERE inhparent IN ('spans'::regclass, 'span_contents'::regclass)`;
 
@@ -20,6 +21,7 @@ const sizeOfDays = `
 @Injectable()
 export class SpanRetention extends TableRetention {
   private readonly partitions: DayPartitions;
+  /** Bytes of all spans at the last run. */
   private bytes = 0;
 
   constructor(
@@ -31,7 +33,7 @@ export class SpanRetention extends TableRetention {
     this.partitions = new DayPartitions(db, ['spans', 'span_contents']);
   }
 
-  /** @throws Refusal `spans_full` while today's spans take what all of them may */
+  /** @throws Refusal `spans_full` if the spans took more than SPANS_MAX_BYTES after the last run, as today's alone then did */
   assertRoom(): void {
     const { maxBytes } = this.config.spans;
     if (this.bytes <= maxBytes) return;
@@ -39,38 +41,38 @@ export class SpanRetention extends TableRetention {
     throw new Refusal('spans_full', detail, { retryAfterMs: minuteMs });
   }
 
-  /** All replicas measure; `deletes`: this one also deletes. */
+  /** Measures the spans, for `assertRoom`. @param deletes whether this replica also deletes old days */
   async run(deletes = true): Promise<void> {
     const now = Date.now();
     const { retentionDays, maxBytes } = this.config.spans;
-    const cut = oldestKept(now, retentionDays);
+    const oldest = oldestKept(now, retentionDays);
     const today = Math.floor(now / dayMs) * dayMs;
     let bytes = await this.size();
     this.bytes = bytes;
     if (!deletes) return;
     for (const day of await this.partitions.days()) {
-      if (day >= cut && (bytes <= maxBytes || day >= today)) break;
+      if (day >= oldest && (bytes <= maxBytes || day >= today)) break;
       await this.partitions.drop(day, async (db, suffix) => {
         await db.query('SELECT mark_runs_of_day($1)', [`spans_${suffix}`]);
         return 0;
       });
-      const after = await this.size();
-      const why = day < cut ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
+      const bytesAfter = await this.size();
+      const reason = day < oldest ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
       const entry = {
         event: 'spans_cleaned',
         day: new Date(day).toISOString().slice(0, 10),
-        bytes: bytes - after,
+        bytes: bytes - bytesAfter,
       };
-      this.logger.log(entry, `spans of a day are deleted (${why})`);
-      bytes = after;
+      this.logger.log(entry, `spans of a day are deleted (${reason})`);
+      bytes = bytesAfter;
     }
-    await this.db.query(`DELETE FROM spans_quarantine WHERE quarantined_at < $1`, [new Date(cut)]);
+    await this.db.query(`DELETE FROM spans_quarantine WHERE quarantined_at < $1`, [new Date(oldest)]);
     this.bytes = bytes;
     await this.reads.settleRuns();
   }
 
   private async size(): Promise<number> {
-    const [row] = await this.db.query<{ bytes: number }[]>(sizeOfDays);
+    const [row] = await this.db.query<{ bytes: number }[]>(selectSize);
     return row?.bytes ?? 0;
   }
 }

@@ -3,13 +3,13 @@ import type { SpanFinding } from '../../base/semantic-errors/find-semantic-error
 export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
 export type SpanKind = (typeof spanKinds)[number];
 
-/** The part of a model call that a span covers, if the call has two spans (see the table `spans`). */
+/** The part of a model call that a span describes: `whole`, or one of two spans with different figures (see `kindNames`). */
 export type CallPart = 'whole' | 'outer' | 'inner';
 
-/** A tool that a model asked for. */
+/** A tool call that a model requested. */
 export interface ToolCalled {
   readonly name: string;
-  /** Hash of its arguments, as `argumentsHash` makes it; null without any. */
+  /** Hash of the arguments, comparable with `argumentsHash` of a tool's span; null without arguments. */
   readonly hash: string | null;
 }
 
@@ -21,8 +21,8 @@ export interface ToolMessageError {
 }
 
 /**
- * A span as the store has it: in the journal as JSON, in the table `spans` by these columns. Absent values are null;
- * times in microseconds since the epoch, costs in US dollars.
+ * A span as it is stored: in the journal as JSON, in the table `spans` with a column per member. Absent values are null.
+ * Times are in microseconds since the epoch, costs in US dollars.
  */
 export interface SpanRow {
   readonly project: string;
@@ -53,16 +53,16 @@ export interface SpanRow {
   readonly toolCalls: readonly ToolCalled[] | null;
   readonly toolErrors: readonly ToolMessageError[] | null;
   readonly keyId: string | null;
-  /** The agent whose access token it came with. */
+  /** The agent whose access token sent the span. */
   readonly clientId: string | null;
   readonly executionId: string | null;
   readonly semanticPattern: string | null;
   readonly semanticSeverity: SpanFinding['severity'] | null;
   readonly semanticSource: SpanFinding['source'] | null;
   readonly semanticSnippet: string | null;
-  /** The tool call in whose result the finding stands. */
+  /** The tool call whose result has the finding. */
   readonly semanticCallId: string | null;
-  /** The raw attributes, an object as JSON that jsonb takes. */
+  /** The attributes that were sent, as JSON of an object that a column of type jsonb accepts. */
   readonly attributes: string;
 }
 
@@ -70,12 +70,12 @@ export interface SpanRow {
 export const startDayOf = ({ startUs }: Pick<SpanRow, 'startUs'>): string =>
   new Date(startUs / 1_000).toISOString().slice(0, 10);
 
-/** Spans around a model call, or of something else, whatever their kind says. */
-const notTheCall = new Set(['cloud_api_invoke', 'model_call', 'tool_call', 'tools', 'run', 'agent']);
+/** Operations of vLLora that are not the call of the model itself, even if their kind is `llm`. */
+const otherOperations = new Set(['cloud_api_invoke', 'model_call', 'tool_call', 'tools', 'run', 'agent']);
 
-/** Whether a span's request may be tried again with changes: it is the call of a model itself. */
+/** Whether an experiment can repeat a span's request with changes: it must be the call of the model itself. */
 export const isOptimizable = (span: { readonly kind: string; readonly operation_name: string }): boolean =>
   span.kind === 'llm' &&
   span.operation_name !== '' &&
-  !notTheCall.has(span.operation_name) &&
+  !otherOperations.has(span.operation_name) &&
   !span.operation_name.startsWith('guard_');

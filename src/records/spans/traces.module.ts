@@ -17,6 +17,7 @@ import { TracesController } from './reads/traces.controller.js';
 import { ProjectsController } from './reads/projects.controller.js';
 import { SpanRetention } from './span-retention.js';
 
+/** Token of the listener that counts and logs the news of the spans' journal. */
 const spanReport = 'SPAN_REPORT';
 
 const ingestMetrics = [
@@ -24,11 +25,11 @@ const ingestMetrics = [
     owner: SpanIngest,
     gauges: {
       depth: ['toolkeeper_spans_waiting', 'Acknowledged spans that wait for the database'],
-      oldest: ['toolkeeper_spans_oldest_seconds', 'How long the oldest of them waits'],
+      oldest: ['toolkeeper_spans_oldest_seconds', 'Age of the oldest span that waits for the database'],
       bytes: ['toolkeeper_spans_journal_bytes', 'Size of the journal of spans'],
     },
     counters: {
-      committed: ['toolkeeper_spans_stored_total', 'Spans that came to the database'],
+      committed: ['toolkeeper_spans_stored_total', 'Spans that were stored in the database'],
       quarantined: ['toolkeeper_spans_quarantined_total', 'Spans that the database refused'],
     },
     entries: {
@@ -43,7 +44,7 @@ const ingestMetrics = [
     idField: 'id',
   }),
   counter('toolkeeper_spans_taken_total', 'Spans that were acknowledged'),
-  counter('toolkeeper_spans_rejected_total', 'Spans of taken batches that were not'),
+  counter('toolkeeper_spans_rejected_total', 'Spans of taken batches that were rejected'),
   counter(
     'toolkeeper_span_batches_refused_total',
     'Batches of spans that were refused as a whole, by code',
@@ -51,8 +52,8 @@ const ingestMetrics = [
   ),
 ];
 
-/** The ingest of a server, at work when the first batch comes. */
-function openIngest(
+/** Makes the ingest. Its threads are started later, when there are spans. */
+function newIngest(
   db: DataSource,
   config: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
   report: JournalListener,
@@ -64,7 +65,7 @@ function openIngest(
   return new SpanIngest({ journal, sink: sinkSettings(db, config), intake }, report);
 }
 
-/** Spans: those that agents send, and the executions of this server. */
+/** Spans that agents send: ingest, retention and reads, in which executions of this server are spans, too. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
@@ -78,7 +79,7 @@ function openIngest(
     {
       provide: SpanIngest,
       inject: [getDataSourceToken(), APP_CONFIG, spanReport],
-      useFactory: openIngest,
+      useFactory: newIngest,
     },
   ],
   exports: [SpanIngest, TraceReads],
@@ -92,7 +93,7 @@ export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdo
     barrier.addJournal(ingest);
   }
 
-  /** Nothing waits until what an earlier gateway left is in the database. */
+  /** Opens a journal that an earlier gateway left. The start does not wait until its spans are in the database. */
   onApplicationBootstrap(): void {
     this.startup.register('spans', this.ingest.open());
   }

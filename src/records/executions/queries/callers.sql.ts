@@ -5,27 +5,29 @@ import { callerSpans } from '../rollups/callers.sql.js';
 import { countedColumns, isCounted, periodParts } from '../rollups/rollup.sql.js';
 import type { CallersQuery } from '../tool-metrics.dto.js';
 
-/** Which calls to count. Bounds are inclusive; for cells they are rounded to hours. Projects default to all. */
+/** The calls to count. Time bounds are inclusive, and rounded to hours if cells are read. By default calls of all projects. */
 export interface CallersFilter extends Required<Pick<CallersQuery, 'by' | 'since' | 'until' | 'limit'>> {
   readonly tool?: string | undefined;
   readonly projects?: readonly string[] | undefined;
 }
 
-/** Whether executions are read, because cells do not have this member. */
-export const isOfRows = (by: CallersQuery['by']): boolean => by === 'investigation' || by === 'revision';
+/** Whether calls are counted from executions, because the cells of the rollups do not have this member. */
+export const isCountedFromExecutions = (by: CallersQuery['by']): boolean =>
+  by === 'investigation' || by === 'revision';
 
 /** Calls, failures and refusals by a member; most failures first. Investigations are grouped by project, too. */
 export const selectCallers = ({ by, tool, projects, since, until, limit }: CallersFilter): Statement =>
   statement((values) => {
     const within = (time: string, from: number, to: number): string =>
       `${time} >= ${values.add(new Date(from))} AND ${time} < ${values.add(new Date(to))}`;
-    const hour = (time: Date, ahead: number): number =>
-      (Math.floor(time.getTime() / hourMs) + ahead) * hourMs;
+    const startOfHour = (time: Date): number => Math.floor(time.getTime() / hourMs) * hourMs;
     const cells = (): string[] =>
-      periodParts(new Date(hour(since, 0)), new Date(hour(until, 1) - 1), callerSpans).cells.map(
-        ({ seconds, from, to }) => `seconds = ${seconds} AND ${within('starts_at', from, to)}`,
-      );
-    const counted = isOfRows(by)
+      periodParts(
+        new Date(startOfHour(since)),
+        new Date(startOfHour(until) + hourMs - 1),
+        callerSpans,
+      ).cells.map(({ seconds, from, to }) => `seconds = ${seconds} AND ${within('starts_at', from, to)}`);
+    const counted = isCountedFromExecutions(by)
       ? `SELECT ${countedColumns}, investigation_id AS investigation, metadata->>'revision' AS revision,
                 1 AS calls, (status <> 'success')::int AS failures, NULL::int AS refusals
          FROM tool_metrics WHERE ${isCounted} AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`

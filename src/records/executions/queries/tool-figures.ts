@@ -28,11 +28,11 @@ type CallCounts = Required<
 export interface ToolFigures extends CallCounts {
   /** Executions marked by a reader because the answer was wrong, including successful ones. */
   readonly semanticFailureCount: number;
-  /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
+  /** Number of failures by callers: inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's. */
   readonly callerErrors: number;
-  /** Start of the minute, or of the longer rollup cell, of the first call: milliseconds since the epoch. */
+  /** Start of the minute (or longer cell of the rollups) with the first call, in milliseconds since the epoch. */
   readonly firstMs: number;
-  /** Start of the minute or cell of the first failure; Infinity without one. */
+  /** Start of the minute or cell with the first failure; Infinity without one. */
   readonly firstFailureMs: number;
 }
 
@@ -112,7 +112,7 @@ const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest: numbe
   Math.max(...rows.map((row) => row.maxMs)),
 ];
 
-/** Statistics of one tool, in the order in which they are shown. @param rows at least one */
+/** Statistics of one tool, in the order of the view. @param rows at least one */
 export function filledStats(
   toolName: string,
   rows: readonly CountedRow[],
@@ -130,11 +130,12 @@ export function filledStats(
     period,
     ...percentiles,
     semanticFailureCount: semanticFailuresOf(rows),
-    errorTypes: errorTypes(rows),
+    errorTypes: failuresByType(rows),
   };
 }
 
-function errorTypes(rows: readonly CountedRow[]): Record<string, number> {
+/** Numbers of failures by type, the most frequent first. */
+function failuresByType(rows: readonly CountedRow[]): Record<string, number> {
   const counts = new Map<string, number>();
   for (const { status, errorType, calls } of rows) {
     if (status === 'success') continue;

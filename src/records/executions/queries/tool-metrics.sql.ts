@@ -18,7 +18,20 @@ import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metr
  * lists contain them with their mark.
  */
 
-/** Parameters: tool, since, until, projects. All digits count as equal, so that messages with numbers make few groups. */
+/** Failures of one type whose messages are equal, or differ only in digits. */
+export interface FailureGroup {
+  readonly errorType: string;
+  readonly count: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+  /** Up to five failures, the newest first. `at` is in seconds since the epoch. */
+  readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
+}
+
+/**
+ * Failures of a tool, grouped by type and message. All digits count as equal, so that messages with numbers make few groups.
+ * Parameters: tool, since, until, projects.
+ */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
          min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
@@ -32,11 +45,29 @@ export const selectFailureGroups = `
   ORDER BY count(*) DESC, max(recorded_at) DESC
   LIMIT 2000`;
 
-/** Condition of `caller_errors` in the rollups. */
+/** The condition of `caller_errors` in the rollups: the failure is the caller's. */
 const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
+/** Failures of the tool of a row of `tool`, callers' errors and test calls excluded. */
 const isFault = `tool_name = tool AND status <> 'success' AND NOT is_test AND (${isCallerError}) IS NOT TRUE`;
 
-/** Parameters: tools, since, max successes to count after the failure, projects. */
+/** The newest failure of a tool. */
+export interface LastFailure {
+  readonly at: Date;
+  readonly executionId: string;
+  readonly errorType: string | null;
+  readonly message: string | null;
+  /** Successes since then; counted up to 1,000. */
+  readonly successesAfter: number;
+  /** Failures since the last success; counted up to 1,000. */
+  readonly inARow: number;
+  /** Time of the first of them. */
+  readonly firstInARow: Date | null;
+}
+
+/**
+ * For each tool, the newest failure, the successes after it, and the failures since the last success.
+ * Parameters: tools, since, max executions to count, projects.
+ */
 export const selectLastFailures = `
   SELECT tool, last.*, run.*, (
     SELECT count(*)::float8
@@ -67,7 +98,19 @@ export const selectLastFailures = `
     WHERE recorded_at > COALESCE((SELECT max(recorded_at) FROM newest WHERE succeeded), '-infinity')
   ) AS run`;
 
-/** Parameters: tools, the minute in which each began to fail, projects. */
+/** The failure with which a tool began to fail. */
+export interface FirstFailure {
+  readonly at: Date;
+  /** Successes in the same minute, before it. */
+  readonly successesBefore: number;
+  /** Callers of the newest 1,000 failures since then. */
+  readonly callers: number;
+}
+
+/**
+ * For each tool, the first failure in the minute in which it began to fail, the successes before it, and the callers since.
+ * Parameters: tools, minutes, projects.
+ */
 export const selectFirstFailures = `
   SELECT tool, first.at, (
     SELECT count(*)::float8
@@ -90,7 +133,7 @@ export const selectFirstFailures = `
   ) AS first
   WHERE first.at IS NOT NULL`;
 
-/** Parameters: tool, limit, projects. */
+/** The newest outcomes of a tool. Parameters: tool, limit, projects. */
 export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
@@ -98,7 +141,7 @@ export const selectRecentOutcomes = `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $2`;
 
-/** Parameters: threshold in ms, limit, whether test calls count, projects. */
+/** The slowest executions. Parameters: min duration in ms, limit, whether to list test calls, projects. */
 export const selectSlow = `
   SELECT ${executionColumns}
   FROM tool_metrics
@@ -106,7 +149,7 @@ export const selectSlow = `
   ORDER BY execution_time_ms DESC, recorded_at DESC
   LIMIT $2`;
 
-/** Parameters: metric_id, min and max of its start (the key begins with the time), projects. */
+/** One execution. Parameters: id, min and max of its start (with which the primary key begins), projects. */
 export const selectExecution = `
   SELECT ${executionColumns}
   FROM tool_metrics
@@ -122,7 +165,10 @@ export const selectToolNames = `
 /** A time as milliseconds since the epoch, which the driver reads 20 times as fast as a date. */
 const inMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8`;
 
-/** Parameters: a day's start. `lastUsed` is null if the tool's newest day is another. Tools with test calls only are absent. */
+/**
+ * The newest day of each tool, and its last use on the given day; null if its newest day is another. Tools with test calls only
+ * are absent. Parameters: start of a day.
+ */
 export const selectLastUses = `
   SELECT known.tool_name AS "toolName", ${inMs('known.day')} AS day, ${inMs('max(cell.last_at)')} AS "lastUsed"
   FROM tool_last_days AS known
@@ -132,7 +178,7 @@ export const selectLastUses = `
   WHERE NOT known.is_test
   GROUP BY known.tool_name, known.day`;
 
-/** Parameters: days' starts, tools. */
+/** The last use of tools on given days. Parameters: starts of the days, tools. */
 export const selectLastUsesOn = `
   SELECT tool_name AS "toolName", ${inMs('max(last_at)')} AS "lastUsed"
   FROM tool_metric_rollups
@@ -140,8 +186,8 @@ export const selectLastUsesOn = `
   GROUP BY tool_name`;
 
 /**
- * Parameters: since, how much earlier an execution that ends then may have started, and those of `condition`. Executions
- * that tell nothing about the tool (interrupted, cancelled, upstream unavailable) are left out.
+ * Ended executions for a circuit, except those that say nothing about the tool (interrupted, cancelled, upstream unavailable).
+ * Parameters: since, max duration of an execution, and those of `condition`.
  */
 export const selectFaultSamples = (condition = ''): string => `
   SELECT *
@@ -158,21 +204,23 @@ export const selectFaultSamples = (condition = ''): string => `
   WHERE "at" > $1::timestamptz
   ORDER BY "at"`;
 
-/** Parameters: tool, since. */
+/** Number of errors and timeouts. Parameters: tool, since. */
 export const countFailures = `
   SELECT count(*)::int AS "failures"
   FROM tool_metrics
   WHERE tool_name = $1 AND recorded_at >= $2 AND status <> 'success' AND status IN ('error', 'timeout') AND NOT is_test`;
 
-/** The last execution of the page before; the next page has older ones. */
+/** The last execution of a page. The next page has older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
-/** Conditions that all must hold; bounds are inclusive. `failed`: errors and timeouts only. */
+/** Conditions on executions, all of which must hold. Time bounds are inclusive. */
 export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
   Reader & {
+    /** Whether only errors and timeouts are listed. */
     readonly failed?: boolean;
-    /** Executions that are spans of this trace, or of this thread. */
+    /** Only executions that are spans of this trace. */
     readonly traceId?: string;
+    /** Only executions that are spans of this thread. */
     readonly threadId?: string;
   };
 
@@ -218,10 +266,10 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     LIMIT ${values.add(limit)}`;
   });
 
-/** Which repeated inputs to count, between two moments. */
+/** The calls among which repeated inputs are counted. */
 export type DuplicatesFilter = DuplicatesQuery & Required<Pick<PeriodQuery, 'since' | 'until'>> & Reader;
 
-/** Repetitions of the same input by tool and investigation; no test calls. */
+/** Calls with repeated inputs, by tool and investigation; test calls excluded. */
 export const selectDuplicates = ({
   since,
   until,
@@ -250,8 +298,9 @@ export const selectDuplicates = ({
   });
 
 /**
- * Parameters: metric_id, min and max of its recording, reason or null, the writer's slot, name of the caller, projects. Row
- * and cells change in one statement. An existing mark is not counted twice.
+ * Marks an execution as semantic failure, or removes the mark. Row and cells change in one statement. A repeated mark is not
+ * counted again.
+ * Parameters: id, min and max of its start, reason or null, the writer's slot, name of the caller, projects.
  */
 export const markSemanticFailure = `
   WITH before AS (

@@ -4,12 +4,14 @@ export const otherCallers = 'other';
 /** Lengths of the periods in which calls are counted by caller, in seconds. */
 export const callerSpans = [3_600, 86_400] as const;
 
-/** Length of the periods in which refusals are counted by code. Their cells have the code in the place of the caller. */
+/** Length of the periods in which refusals are counted by code. Their cells have the code in the column of the caller. */
 const codeSeconds = 300;
 export const codeSpanMs = codeSeconds * 1_000;
 
+/** Primary key of tool_caller_rollups. */
 const key = 'seconds, starts_at, tool_name, project, caller, writer';
-const spanOf = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00+00')`;
+/** SQL for the start of the cell that a time belongs to. */
+const cellStart = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00+00')`;
 
 /**
  * Adds rows to the rollups, sorted so that writers do not deadlock.
@@ -17,7 +19,7 @@ const spanOf = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00
  */
 const addToCells = (rows: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
-  SELECT seconds, ${spanOf} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
+  SELECT seconds, ${cellStart} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
   FROM (${rows}) AS rows
   GROUP BY 1, 2, 3, 4, 5
   ORDER BY 1, 2, 3, 4, 5
@@ -42,7 +44,7 @@ export const countCallers = (writer: string, others: string): string =>
     writer,
   );
 
-/** Adds refusals. Parameters: times, tools, projects, callers, codes, refusals, the writer's slot. */
+/** Adds refusals to the rollups. Parameters: times, tools, projects, callers, codes, refusals, the writer's slot. */
 export const addRefusals = addToCells(
   `SELECT *, 0 AS calls, 0 AS failures
    FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])

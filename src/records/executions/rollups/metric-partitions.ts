@@ -1,18 +1,22 @@
 import type { DataSource } from 'typeorm';
 import { dayMs } from '../../../base/common/clock.js';
 import { DayPartitions } from '../../../base/database/day-partitions.js';
+import { callerSpans, codeSpanMs } from './callers.sql.js';
 
 const daySeconds = dayMs / 1_000;
-const defaultCounted = 10_000;
+/** Max executions outside of all partitions that are counted. */
+const maxCountedInDefault = 10_000;
+/** Lengths of the cells in tool_caller_rollups, in seconds. */
+const callerCellSeconds = [codeSpanMs / 1_000, ...callerSpans];
 
 /** Deletes the tools that were last executed before $1, the start of a day. Rows that are being updated are skipped. */
 const forgetTools = `
-  WITH gone AS MATERIALIZED (
+  WITH unused AS MATERIALIZED (
     SELECT tool_name, is_test FROM tool_last_days WHERE day < $1 FOR UPDATE SKIP LOCKED
   )
   DELETE FROM tool_last_days AS known
-  USING gone
-  WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
+  USING unused
+  WHERE known.tool_name = unused.tool_name AND known.is_test = unused.is_test`;
 
 /** The daily partitions (UTC) of tool_metrics and tool_metric_rollups. */
 export class MetricPartitions {
@@ -38,25 +42,24 @@ export class MetricPartitions {
     return made;
   }
 
-  /** Number of executions outside all partitions, counted up to 10,000. */
+  /** Number of executions outside all partitions, counted up to a limit. */
   async countInDefault(): Promise<number> {
     const [row] = await this.db.query<{ n: number }[]>(
-      `SELECT count(*)::int AS n FROM (SELECT FROM tool_metrics_default LIMIT ${defaultCounted}) AS stray`,
+      `SELECT count(*)::int AS n FROM (SELECT FROM tool_metrics_default LIMIT ${maxCountedInDefault}) AS stray`,
     );
     return row?.n ?? 0;
   }
 
   /** Deletes the days (UTC) before a time, with their rollups. @returns number of deleted executions */
   async dropBefore(moment: Date): Promise<number> {
-    const cut = Math.floor(moment.getTime() / dayMs) * dayMs;
+    const firstKept = Math.floor(moment.getTime() / dayMs) * dayMs;
     let removed = 0;
-    for (const day of await this.partitions.days()) if (day < cut) removed += await this.drop(day);
-    removed += await this.emptyDefault(new Date(cut));
-    await this.db.query(forgetTools, [new Date(cut)]);
-    const dropCallers =
-      'DELETE FROM tool_caller_rollups WHERE seconds IN (300, 3600, 86400) AND starts_at < $1';
-    await this.db.query(dropCallers, [new Date(cut)]);
-    await this.db.query('DELETE FROM call_runs WHERE last_ms < $1', [cut]);
+    for (const day of await this.partitions.days()) if (day < firstKept) removed += await this.drop(day);
+    removed += await this.emptyDefault(new Date(firstKept));
+    await this.db.query(forgetTools, [new Date(firstKept)]);
+    const deleteCallers = `DELETE FROM tool_caller_rollups WHERE seconds IN (${callerCellSeconds.join(', ')}) AND starts_at < $1`;
+    await this.db.query(deleteCallers, [new Date(firstKept)]);
+    await this.db.query('DELETE FROM call_runs WHERE last_ms < $1', [firstKept]);
     return removed;
   }
 
@@ -72,15 +75,15 @@ export class MetricPartitions {
   }
 
   /** Deletes executions of days without a partition, and their rollups. A rollup spans at most a day, so none is divided. */
-  private async emptyDefault(cut: Date): Promise<number> {
+  private async emptyDefault(firstKept: Date): Promise<number> {
     return this.partitions.locking(async (db) => {
       await db.query(
         'LOCK TABLE tool_metrics_default, tool_metric_rollups_default IN SHARE ROW EXCLUSIVE MODE',
       );
-      await db.query('DELETE FROM tool_metric_rollups_default WHERE starts_at < $1', [cut]);
+      await db.query('DELETE FROM tool_metric_rollups_default WHERE starts_at < $1', [firstKept]);
       const [, deleted] = await db.query<[unknown, number]>(
         'DELETE FROM tool_metrics_default WHERE recorded_at < $1',
-        [cut],
+        [firstKept],
       );
       return deleted;
     });

@@ -8,8 +8,10 @@ import { directSlot } from '../execution-record.js';
 import { CallerCap } from './caller-cap.js';
 import { addRefusals, codeSpanMs, otherCallers, selectRefusals } from './callers.sql.js';
 
+/** Interval of writes to the database. */
 const writeEveryMs = 10_000;
 
+/** Number of refusals with the same code. */
 export interface RefusalCount {
   readonly code: string;
   readonly count: number;
@@ -18,7 +20,7 @@ export interface RefusalCount {
 /** Counts refused calls by caller and by code. They have no record, so counts of the last moment are lost in a crash. */
 @Injectable()
 export class RefusedCallers implements OnApplicationShutdown {
-  /** Counts by time, tool, project, caller and code, in JSON. */
+  /** Counts that are not written yet, by cell: time, tool, project, caller and code, in JSON. */
   private waiting = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
   private readonly writer = new IntervalLoop(
@@ -34,7 +36,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     const cap = new CallerCap();
     events.subscribe('refused', ({ tool, refusal, context: { userId, projectId } }) => {
       const now = Date.now();
-      const caller = cap.admits(tool, userId, now) ? sanitisedText(userId) : otherCallers;
+      const caller = cap.admit(tool, userId, now) ? sanitisedText(userId) : otherCallers;
       const at = new Date(now - (now % codeSpanMs));
       this.add(JSON.stringify([at, tool, sanitisedText(projectId), caller, refusal.code]), 1);
     });
@@ -52,7 +54,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     return this.writing;
   }
 
-  /** Refused calls since a moment at all replicas, by tool; the most frequent code first. @param projects default: all */
+  /** Refused calls of all replicas since a moment, by tool; the most frequent code first. @param projects default: all */
   async since(
     moment: Date,
     projects?: readonly string[],
@@ -76,7 +78,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     const rows = [...cells].map(([cell, count]) => [...(JSON.parse(cell) as string[]), count]);
     try {
       await this.db.query(addRefusals, [
-        ...[0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at])),
+        ...[0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column])),
         directSlot,
       ]);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Reader } from '../../../web/contract/principal.js';
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 import { countCallers } from './callers.sql.js';
 
-/** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
+/** Lengths of the spans of time that cells count, in seconds, shortest first. Each length divides the next one. */
 export const spans = [60, 3_600, 86_400] as const;
 
 /** The spans as rows of VALUES. */
@@ -12,17 +12,18 @@ export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 /** The project of an execution's row. */
 export const rowProject = `coalesce(metadata->>'projectId', 'default')`;
 
-/** A condition on rows: they belong to these projects, or the parameter is null. */
+/** A condition on rows: they belong to one of the projects in a parameter, which is null for all projects. */
 export const inProjects = (parameter: string): string =>
   `(${parameter}::text[] IS NULL OR ${rowProject} = ANY (${parameter}))`;
 
-/** Bytes of appended entries after which the entries of each bucket are merged. */
+/** Bytes of appended latency entries after which the entries of each bucket are merged. */
 const compactedEvery = 1_024;
 
-/** The start of the span that a time lies in. */
+/** SQL for the start of the span that a time belongs to. */
 export const startOf = (seconds: string, time: string): string =>
   `date_bin(${seconds} * interval '1 second', ${time}, '1970-01-01 00:00:00+00')`;
 
+/** Primary key of tool_metric_rollups. */
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
 const figures =
   'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors, findings';
@@ -65,8 +66,8 @@ export const countedColumns = `metric_id, tool_name, user_id, ${rowProject} AS p
 const countedIn = (condition: string): string =>
   `(SELECT ${countedColumns} FROM tool_metrics WHERE ${isOfTool} AND ${condition}) AS counted`;
 
-/** Groups rows of countedColumns by bucket of duration, and by minute if asked. Every statistic begins with it. */
-const countedByBucket = (from: string, byMinute = false): string => `
+/** Counts rows of countedColumns by bucket of duration, and by minute if wanted. All statistics begin with this query. */
+const countedByBucket = (from: string, { byMinute = false } = {}): string => `
   SELECT ${byMinute ? `${startOf('60', 'recorded_at')} AS minute,` : ''}
          tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
          metric_latency_bucket(execution_time_ms) AS bucket, count(*) AS calls, sum(execution_time_ms) AS total_ms,
@@ -95,7 +96,7 @@ const dayOf = startOf('86400', 'minute');
  * Stores the newest day of each tool, once per tool and day. Rows that are up to date are not touched, so that writers do
  * not wait for each other here.
  */
-const noteDays = `
+const storeLastDays = `
   INSERT INTO tool_last_days AS known (tool_name, is_test, day)
   SELECT tool_name, is_test, max(${dayOf})
   FROM minutes
@@ -117,13 +118,13 @@ const noteDays = `
 export const rollUp = (executions: string, writer: string, others = `'{}'`): string => `
   WITH inserted AS (${executions}),
   counted AS (SELECT * FROM inserted WHERE ${isOfTool}),
-  buckets AS MATERIALIZED (${countedByBucket('counted', true)}),
+  buckets AS MATERIALIZED (${countedByBucket('counted', { byMinute: true })}),
   minutes AS MATERIALIZED (
     SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}
     FROM buckets
     GROUP BY minute, tool_name, status, error_type, is_test
   ),
-  days AS (${noteDays}),
+  days AS (${storeLastDays}),
   callers AS (${countCallers(writer, others)})
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
@@ -139,16 +140,14 @@ export interface Span {
   readonly to: number;
 }
 
-/**
- * The parts that a period is read from: cells of each length, and executions where it begins or ends within a minute.
- */
+/** The parts from which a period is read: cells of each length; and executions, if it begins or ends within a minute. */
 export interface PeriodParts {
   readonly cells: readonly (Span & { readonly seconds: number })[];
   readonly rows: readonly Span[];
 }
 
 /**
- * Divides a period so that every moment lies in exactly one part and as much as possible in long cells.
+ * Divides a period into parts that do not overlap, with as much as possible in long cells.
  * @param since included
  * @param until included, to the millisecond
  * @param lengths lengths of cells in seconds, shortest first; each divides the next one. If empty, all is read from rows
@@ -156,27 +155,30 @@ export interface PeriodParts {
 export function periodParts(since: Date, until: Date, lengths: readonly number[] = spans): PeriodParts {
   const cells: (Span & { seconds: number })[] = [];
   const rows: Span[] = [];
-  const take = (from: number, to: number, shorter: readonly number[]): void => {
+  /** Adds the parts of a range: in its middle cells of the longest length that fits, before and after them shorter ones. */
+  const divide = (from: number, to: number, available: readonly number[]): void => {
     if (from >= to) return;
-    const seconds = shorter.at(-1);
+    const seconds = available.at(-1);
     if (seconds === undefined) return void rows.push({ from, to });
+    const shorter = available.slice(0, -1);
     const ms = seconds * 1_000;
     const [first, last] = [Math.ceil(from / ms) * ms, Math.floor(to / ms) * ms];
-    if (first >= last) return take(from, to, shorter.slice(0, -1));
-    take(from, first, shorter.slice(0, -1));
+    if (first >= last) return divide(from, to, shorter);
+    divide(from, first, shorter);
     cells.push({ seconds, from: first, to: last });
-    take(last, to, shorter.slice(0, -1));
+    divide(last, to, shorter);
   };
-  take(since.getTime(), until.getTime() + 1, lengths);
+  divide(since.getTime(), until.getTime() + 1, lengths);
   return { cells, rows };
 }
 
-/** The counted tools and projects, by default all. `latency` is the dearest figure to read. */
+/** What `selectCounts` counts. By default executions of all tools and projects. */
 export interface CountsWanted extends Reader {
+  /** Whether the latency is read, which is most of the work. */
   readonly latency: boolean;
   readonly tools?: readonly string[] | undefined;
-  /** false leaves out executions that ran elsewhere. */
-  readonly external?: false;
+  /** Whether executions that ran elsewhere are left out. */
+  readonly ownOnly?: boolean;
 }
 
 /** A condition on rows: the execution ran elsewhere, and its caller reported it. */
@@ -199,12 +201,12 @@ const cellColumns = `
 export const selectCounts = ({ cells, rows }: PeriodParts, wanted: CountsWanted): Statement =>
   statement((values) => {
     const ofTools = toolsIn(wanted.tools, values);
-    const ownRows = wanted.external === false ? `AND NOT ${ranElsewhere}` : '';
-    const ownCells = wanted.external === false ? 'AND writer >= 0' : '';
+    const ownRows = wanted.ownOnly ? `AND NOT ${ranElsewhere}` : '';
+    const ownCells = wanted.ownOnly ? 'AND writer >= 0' : '';
     // Each bound is a parameter, so that the planner can skip the partitions of other days.
     const within = (column: string, { from, to }: Span): string =>
       `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
-    // Executions before cells, as inserts and drops lock them, so that no two statements deadlock.
+    // Executions before cells: inserts and drops lock them in the same order, so that statements do not deadlock.
     const parts = [
       ...rows.map(
         (part) => `
@@ -227,11 +229,11 @@ export const selectCounts = ({ cells, rows }: PeriodParts, wanted: CountsWanted)
     HAVING sum(calls) > 0`;
   });
 
-/** Sums of cells by status, for every statistic. */
+/** Sums of cells by status, which all statistics have. */
 const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
            max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures", sum(findings::float8) AS findings`;
 
-/** Base64 is a third shorter than the driver's hexadecimal, and is read several times as fast. */
+/** Latency entries in base64: a third shorter than the driver's hexadecimal, and several times as fast to read. */
 const latencies = `encode(string_agg(latency, ''::bytea), 'base64')`;
 
 /** The buckets of a time series. They are whole minutes, so that only cells are read. */
@@ -243,8 +245,8 @@ export interface SeriesRange extends Reader {
   readonly bucketMs: number;
 }
 
-/** The longest cells that make up a bucket, or minutes counted from the rows of some projects; no test calls. */
-function cellsOf({ from, to, bucketMs, projects }: SeriesRange, values: SqlValues): string {
+/** FROM and WHERE of a series: the longest cells of which buckets consist, or minutes counted from rows of some projects. */
+function fromCells({ from, to, bucketMs, projects }: SeriesRange, values: SqlValues): string {
   const during = (time: string): string =>
     `${time} >= ${values.add(from)} AND ${time} < ${values.add(to)} AND NOT is_test`;
   if (projects === undefined)
@@ -254,7 +256,7 @@ function cellsOf({ from, to, bucketMs, projects }: SeriesRange, values: SqlValue
   const rows = countedIn(`${during('recorded_at')} AND ${inProjects(values.add(projects))}`);
   return `
     FROM (
-      SELECT *, minute AS starts_at, ${bucketEntry} AS latency FROM (${countedByBucket(rows, true)}) AS buckets
+      SELECT *, minute AS starts_at, ${bucketEntry} AS latency FROM (${countedByBucket(rows, { byMinute: true })}) AS buckets
     ) AS cells
     WHERE true`;
 }
@@ -264,7 +266,7 @@ export const selectSeries = (range: SeriesRange, tool: string | undefined): Stat
   statement(
     (values) => `
     SELECT ${startOf(values.add(range.bucketMs / 1_000), 'starts_at')} AS at, ${sums}, ${latencies} AS latency
-    ${cellsOf(range, values)} ${tool === undefined ? '' : `AND tool_name = ${values.add(tool)}`}
+    ${fromCells(range, values)} ${tool === undefined ? '' : `AND tool_name = ${values.add(tool)}`}
     GROUP BY 1, status
     HAVING sum(calls) > 0`,
   );
@@ -280,6 +282,6 @@ export const selectTrends = (range: SeriesRange, tools?: readonly string[]): Sta
            coalesce(sum(calls) FILTER (WHERE status <> 'success'), 0)::float8 AS failures,
            sum(caller_errors)::float8 AS "callerErrors",
            (extract(epoch FROM starts_at - ${values.add(range.from)}::timestamptz)::int / ${values.add(range.bucketMs / 1_000)}::int) AS at
-    ${cellsOf(range, values)} ${toolsIn(tools, values)}
+    ${fromCells(range, values)} ${toolsIn(tools, values)}
     GROUP BY tool_name, at`,
   );

@@ -21,14 +21,15 @@ export class ResultBacklog {
     this.waiting = new Int32Array(memory);
   }
 
-  /** Reserves room for a text. @returns whether there was room */
-  take(length: number): boolean {
+  /** Reserves room for a text. @returns false if there is no room */
+  reserve(length: number): boolean {
     if (Atomics.load(this.waiting, 0) + length > maxWaiting) return false;
     Atomics.add(this.waiting, 0, length);
     return true;
   }
 
-  done(length: number): void {
+  /** Returns the room of a text that was searched. */
+  release(length: number): void {
     Atomics.sub(this.waiting, 0, length);
   }
 
@@ -50,9 +51,11 @@ export interface ResultToRead {
 /** Max characters of a result that are searched. */
 export const readLength = scannedLength;
 
+/** The finding of an execution that is not stored yet. */
 interface Found {
   readonly finding: SemanticFinding;
-  readonly marked: boolean;
+  /** Whether the execution is marked as semantic failure. */
+  readonly isMarked: boolean;
 }
 
 /** Max findings that wait for their records. Further ones are dropped, if the database is unavailable for long. */
@@ -68,12 +71,13 @@ export class ResultReader {
     this.backlog.clear();
   }
 
+  /** Searches a result. */
   read({ executionId, text, mark }: ResultToRead): void {
-    this.backlog.done(text.length);
+    this.backlog.release(text.length);
     const answer = withoutEnvelope(text);
     const finding = findSemanticError(answer);
     if (!finding || this.found.size >= maxFindings) return;
-    this.found.set(executionId, { finding, marked: mark && isSelfReported(answer, finding) });
+    this.found.set(executionId, { finding, isMarked: mark && isSelfReported(answer, finding) });
   }
 
   /** Resolves when the results of all known records are searched. Each is sent before its record. */
@@ -87,11 +91,11 @@ export class ResultReader {
   complete(metric: ToolMetric): ToolMetric {
     const found = this.found.get(metric.metricId);
     if (!found) return metric;
-    const { finding, marked } = found;
+    const { finding, isMarked } = found;
     return {
       ...metric,
       metadata: { ...metric.metadata, semanticError: finding },
-      ...(marked && { semanticFailure: finding.snippet }),
+      ...(isMarked && { semanticFailure: finding.snippet }),
     };
   }
 
@@ -101,18 +105,20 @@ export class ResultReader {
   }
 }
 
+/** Max characters of a message that is parsed. Of a longer one, the beginning is cut off by a pattern. */
 const maxParsedLength = 8_192;
-const envelope =
+/** The beginning of a JSON-RPC message up to its result. */
+const envelopePattern =
   /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(?:"[^"]{0,80}"|\d{1,20})\s*,\s*"result"\s*:\s*/;
 
-/** The result of a JSON-RPC message of a process. */
+/** The result in a JSON-RPC message; another text unchanged. */
 function withoutEnvelope(text: string): string {
   if (!text.includes('"jsonrpc"')) return text;
   try {
     const message = text.length <= maxParsedLength ? (JSON.parse(text) as { result?: unknown }) : {};
     if ('result' in message) return JSON.stringify(message.result) ?? '';
   } catch {
-    // A text that is no JSON is searched as it is.
+    // A text that is not JSON is searched unchanged.
   }
-  return text.replace(envelope, '');
+  return text.replace(envelopePattern, '');
 }

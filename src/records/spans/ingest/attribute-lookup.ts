@@ -2,73 +2,81 @@ import { attributeNames, dialects, type Field } from './attribute-names.js';
 
 export type Attributes = Readonly<Record<string, unknown>>;
 
+/** End of a name that stands for a list written as one attribute per member, like `llm.input_messages.0.message.role`. */
 const flatList = '.*';
-/** Names of a field in the order in which they are looked for. */
-const names = new Map<Field, readonly (readonly string[])[]>(
+/** Names of each field in the order of the search, split into an attribute and members of its value. */
+const paths = new Map<Field, readonly (readonly string[])[]>(
   (Object.keys(attributeNames) as Field[]).map((field) => {
     const byDialect: Readonly<Partial<Record<string, string>>> = attributeNames[field];
     const inOrder = dialects.flatMap((dialect) => byDialect[dialect]?.split(' ') ?? []);
     return [field, inOrder.map((name) => name.split('/'))];
   }),
 );
-/** Fields by the attributes that may hold them: a span has few attributes, and a field has up to forty names. */
+/**
+ * Fields by the attributes that may hold them. So a lookup searches only for fields that a span can have: a span has few
+ * attributes, and a field has up to forty names.
+ */
 const fieldsByName: ReadonlyMap<string, readonly { readonly field: Field }[]> = Map.groupBy(
-  [...names].flatMap(([field, paths]) => paths.map(([name = '']) => ({ field, name }))),
+  [...paths].flatMap(([field, ofField]) => ofField.map(([name = '']) => ({ field, name }))),
   ({ name }) => name,
 );
-/** Longer lists are cut: a sender that writes them flat has an attribute for each member. */
+/** Max members of a flat list. */
 const maxListLength = 512;
-/** Names that are looked through for flat lists; and the length of a name, of which each dot makes an object. */
+/** Max attributes that are searched for members of a flat list. */
 const maxNames = 1_024;
+/** Max characters of the name of such an attribute: each dot in it makes an object. */
 const maxNameLength = 512;
 
-/** Looks up a field of a span in all dialects. JSON in text is parsed once. */
+/** Looks up fields of a span in all dialects. Parses JSON in a text once. */
 export class AttributeLookup {
-  private readonly read = new Map<string, unknown>();
-  private readonly held = new Set<Field>();
+  /** Parsed JSON and flat lists, by name. */
+  private readonly parsed = new Map<string, unknown>();
+  /** Fields that the attributes may hold. */
+  private readonly candidates = new Set<Field>();
 
-  /** @param next fallback for missing attributes; spans may share it and its parsed values */
+  /** @param fallback lookup for missing attributes; spans may share it and its parsed values */
   constructor(
     private readonly attributes: Attributes,
-    private readonly next?: AttributeLookup,
+    private readonly fallback?: AttributeLookup,
   ) {
     for (const name in attributes) {
-      for (const { field } of fieldsByName.get(name) ?? []) this.held.add(field);
-      const inList = /\.\d/.exec(name);
-      if (!inList) continue;
-      const list = name.slice(0, inList.index) + flatList;
-      for (const { field } of fieldsByName.get(list) ?? []) this.held.add(field);
+      for (const { field } of fieldsByName.get(name) ?? []) this.candidates.add(field);
+      const index = /\.\d/.exec(name);
+      if (!index) continue;
+      const list = name.slice(0, index.index) + flatList;
+      for (const { field } of fieldsByName.get(list) ?? []) this.candidates.add(field);
     }
   }
 
-  /** @returns the first non-empty value; undefined if there is none */
+  /** The first value of a field that is not empty; undefined if there is none. */
   find(field: Field): unknown {
     if (!this.mayHold(field)) return undefined;
-    for (const path of names.get(field) ?? []) {
+    for (const path of paths.get(field) ?? []) {
       const value = this.at(path);
-      if (saysSomething(value)) return value;
+      if (!isEmpty(value)) return value;
     }
     return undefined;
   }
 
-  /** The value at a name of the tables. */
-  named(name: string): unknown {
-    return this.at(name.split('/'));
-  }
-
-  /** An attribute by its own name. */
-  get(name: string): unknown {
-    return Object.hasOwn(this.attributes, name) ? this.attributes[name] : this.next?.get(name);
-  }
-
+  /** A field as text; null if it is missing, an object or a list. */
   text(field: Field): string | null {
     const value = this.find(field);
     if (typeof value === 'string') return value;
     return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
   }
 
+  /** The value at a name as the tables of names write it, like `usage/input_tokens`. */
+  named(name: string): unknown {
+    return this.at(name.split('/'));
+  }
+
+  /** An attribute by its exact name. */
+  get(name: string): unknown {
+    return Object.hasOwn(this.attributes, name) ? this.attributes[name] : this.fallback?.get(name);
+  }
+
   private mayHold(field: Field): boolean {
-    return this.held.has(field) || (this.next?.mayHold(field) ?? false);
+    return this.candidates.has(field) || (this.fallback?.mayHold(field) ?? false);
   }
 
   private at([name = '', ...members]: readonly string[]): unknown {
@@ -78,30 +86,30 @@ export class AttributeLookup {
   }
 
   private json(name: string): unknown {
-    if (!Object.hasOwn(this.attributes, name)) return this.next?.json(name);
+    if (!Object.hasOwn(this.attributes, name)) return this.fallback?.json(name);
     return this.once(name, () => fromJson(this.attributes[name]));
   }
 
-  /** `prefix.0.message.role` and its like as [{message: {role}}]. */
+  /** A flat list as nested objects: `prefix.0.message.role` becomes `[{message: {role}}]`. */
   private flat(name: string): unknown {
-    return this.once(name, () => flatListIn(this.attributes, name.slice(0, -1))) ?? this.next?.flat(name);
+    return this.once(name, () => flatListIn(this.attributes, name.slice(0, -1))) ?? this.fallback?.flat(name);
   }
 
-  private once(name: string, make: () => unknown): unknown {
-    if (!this.read.has(name)) this.read.set(name, make());
-    return this.read.get(name);
+  private once(name: string, parse: () => unknown): unknown {
+    if (!this.parsed.has(name)) this.parsed.set(name, parse());
+    return this.parsed.get(name);
   }
 }
 
-/** @param prefix with its dot */
+/** The list whose members are in attributes with this prefix; undefined if there are none. @param prefix ends with a dot */
 function flatListIn(attributes: Attributes, prefix: string): unknown {
   const list: Record<string, unknown>[] = [];
-  let looked = 0;
+  let searched = 0;
   for (const name in attributes) {
-    if (++looked > maxNames) break;
+    if (++searched > maxNames) break;
     if (!name.startsWith(prefix) || name.length > maxNameLength) continue;
-    const [place, ...path] = name.slice(prefix.length).split('.');
-    const index = Number(place);
+    const [position, ...path] = name.slice(prefix.length).split('.');
+    const index = Number(position);
     if (!Number.isInteger(index) || index < 0 || index >= maxListLength || path.length === 0) continue;
     put((list[index] ??= {}), path, attributes[name]);
   }
@@ -109,7 +117,7 @@ function flatListIn(attributes: Attributes, prefix: string): unknown {
   return members.length > 0 ? members : undefined;
 }
 
-/** The value itself, or what its text holds where that is JSON of an object or list. */
+/** The value; if it is a text with the JSON of an object or list, the parsed JSON. */
 export function fromJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value;
   try {
@@ -119,26 +127,27 @@ export function fromJson(value: unknown): unknown {
   }
 }
 
-/** The member of an object, or of a list. */
+/** The own member of an object or list; undefined if there is none. */
 export function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]
     : undefined;
 }
 
-const saysSomething = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 
+/** Sets a nested member, and the objects around it that are missing. */
 function put(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
-  let at = into;
+  let owner = into;
   for (const name of path.slice(0, -1)) {
-    const next = Object.hasOwn(at, name) ? at[name] : undefined;
-    if (typeof next === 'object' && next !== null) at = next as Record<string, unknown>;
-    else at = define(at, name, {}) as Record<string, unknown>;
+    const member = Object.hasOwn(owner, name) ? owner[name] : undefined;
+    if (typeof member === 'object' && member !== null) owner = member as Record<string, unknown>;
+    else owner = define(owner, name, {}) as Record<string, unknown>;
   }
-  define(at, path.at(-1) ?? '', value);
+  define(owner, path.at(-1) ?? '', value);
 }
 
-/** Also of `__proto__`, which assigning would take for the prototype. */
+/** Sets a member. An assignment to the name `__proto__` would set the prototype instead. */
 function define(object: Record<string, unknown>, name: string, value: unknown): unknown {
   Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
   return value;

@@ -1,17 +1,17 @@
 import type { SpanKind } from '../span-row.js';
 
-/** The dialects that spans are sent in, in the order in which their names are looked for. */
+/** The conventions by which senders name attributes, in the order of the search. */
 // prettier-ignore
 export const dialects = ['vLLora', 'OpenTelemetry', 'openLLMetry', 'OpenInference', 'AI SDK', 'Langfuse', 'Pydantic AI, Logfire', 'others'] as const;
 export type Dialect = (typeof dialects)[number];
 
-/** Names with spaces between them. */
+/** Names of attributes by dialect, separated by spaces. */
 type Names = Readonly<Partial<Record<Dialect, string>>>;
 
 /**
- * The names of each figure of a span, by dialect: the one table of them, which docs/agents/span-reference.md shows. The first name that
- * has a value wins. `usage/input_tokens` is a member of the attribute `usage`, which may be JSON in text. A name that ends
- * in `.*` is a list written flat: `llm.input_messages.0.message.role`.
+ * The attributes from which each field of a span is read, by dialect. docs/agents/span-reference.md shows this table. The
+ * first name with a value wins. `usage/input_tokens` is a member of the attribute `usage`, which may be JSON in a text. A
+ * name that ends in `.*` is a list written as one attribute per member, like `llm.input_messages.0.message.role`.
  */
 export const attributeNames = {
   thread: {
@@ -225,13 +225,13 @@ export const attributeNames = {
 
 export type Field = keyof typeof attributeNames;
 
-/** A kind, or the part of a model call that has two spans. */
+/** A kind of span; or the part of a model call that has two spans. */
 export type KindOrPart = SpanKind | 'outer' | 'inner';
 
 /**
- * The values of each attribute by the kind that they mean; docs/agents/span-reference.md shows them. Spans around a
- * model call repeat its usage and are no call themselves, so that it counts once: of vLLora's two spans `outer` has
- * cost and latency, `inner` the tokens.
+ * The attributes that tell a span's kind, and for each kind their values, separated by spaces. docs/agents/span-reference.md
+ * shows this table. Spans around a model call repeat its usage but are of kind `chain`, so that the call counts once. vLLora
+ * sends two spans per model call: `outer` has cost and latency, `inner` the tokens.
  */
 export const kindNames = {
   'ai.operationId': {

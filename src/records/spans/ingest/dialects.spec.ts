@@ -1,5 +1,5 @@
 import type { Attributes } from './attribute-lookup.js';
-import { spansInJson } from './json-bodies.js';
+import { spansInJson } from './otlp-json.js';
 import { normaliseSpan } from './normalise-span.js';
 
 /*

@@ -6,7 +6,7 @@ import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';
 import { cleanName, cleanText } from './storable-json.js';
 
-const none = {
+const noFailures = {
   toolErrors: null,
   semanticPattern: null,
   semanticSeverity: null,
@@ -14,21 +14,23 @@ const none = {
   semanticSnippet: null,
   semanticCallId: null,
 } satisfies Partial<SpanRow>;
-type Failures = Pick<SpanRow, keyof typeof none>;
-/** Spans of our own analysis talk about the errors of others. */
+/** The columns of a span that describe reported failures. */
+type Failures = Pick<SpanRow, keyof typeof noFailures>;
+/** Label of spans of the tool `analyze_with_llm`. They are skipped, because they discuss errors of other spans. */
 const ownLabel = 'analyze_with_llm';
-const most = { toolErrors: 5, name: 256, message: 500 };
+/** Max errors, and max characters of texts in columns. */
+const max = { toolErrors: 5, name: 256, message: 500 };
 
-/** The errors reported in a span's texts. */
+/** The failures that a span's texts report. */
 export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
-  if (label === ownLabel) return none;
+  if (label === ownLabel) return noFailures;
   const finding = findInSpan(
     outputs,
     toolMessages.map(({ text }) => text),
   );
   const errors = toolMessages.flatMap((message) => toolErrorOf(message, finding !== undefined));
-  const toolErrors = errors.length > 0 ? errors.slice(0, most.toolErrors) : null;
-  if (!finding) return { ...none, toolErrors };
+  const toolErrors = errors.length > 0 ? errors.slice(0, max.toolErrors) : null;
+  if (!finding) return { ...noFailures, toolErrors };
   const callId = finding.source === 'input' ? toolMessages[finding.index]?.toolCallId : toolCallId;
   return {
     toolErrors,
@@ -36,40 +38,43 @@ export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, lab
     semanticSeverity: finding.severity,
     semanticSource: finding.source,
     semanticSnippet: cleanText(finding.snippet),
-    semanticCallId: callId === undefined ? null : cleanName(callId, most.name),
+    semanticCallId: callId === undefined ? null : cleanName(callId, max.name),
   };
 }
 
-/** Ignores answers that only look unusual. @param searched whether a text of the span reports an error */
-function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: boolean): ToolMessageError[] {
-  const unknown = unknownTool.exec(text.slice(0, maxReportLength))?.[1];
-  const isSevere = searched && findSemanticError(text)?.severity === 'high';
-  if (unknown === undefined && !isSevere) return [];
-  const name = toolName ?? unknown;
+/**
+ * The error in a tool's result: a severe finding, or the report that the tool does not exist. Empty without one.
+ * @param hasFinding whether some text of the span has a finding; if none has, this text is not searched again
+ */
+function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, hasFinding: boolean): ToolMessageError[] {
+  const missingTool = unknownTool.exec(text.slice(0, maxReportLength))?.[1];
+  const isSevere = hasFinding && findSemanticError(text)?.severity === 'high';
+  if (missingTool === undefined && !isSevere) return [];
+  const name = toolName ?? missingTool;
   return [
     {
-      ...(name !== undefined && { tool_name: cleanName(name, most.name) }),
-      ...(toolCallId !== undefined && { tool_call_id: cleanName(toolCallId, most.name) }),
-      message: cleanName(text, most.message),
+      ...(name !== undefined && { tool_name: cleanName(name, max.name) }),
+      ...(toolCallId !== undefined && { tool_call_id: cleanName(toolCallId, max.name) }),
+      message: cleanName(text, max.message),
     },
   ];
 }
 
-/** A model requested a tool that does not exist, which may be visible only in the answer. */
+/** The message of an agent to a model that requested a tool which does not exist. */
 const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
-/** Longer answers have such words for their subject. */
+/** Number of first characters that are searched for this message. Further in, a long result may just be about such errors. */
 const maxReportLength = 300;
 
-/** A span's word that the execution which it names answered with the report of a failure. */
+/** A span's report that an execution of ours, which the span names, had a failure in its result. */
 export interface ReportedFailure {
   readonly executionId: string;
   /** The API key that sent the span. */
   readonly keyId: string;
-  /** The excerpt of the answer that shows it, redacted. */
+  /** The redacted excerpt of the result that reports the failure. */
   readonly reason: string;
 }
 
-/** Most spans return early; only severe findings with an execution id re-read the text. */
+/** The failure of an execution that a span reports, if any. Reads the text again only for the few spans that may report one. */
 export function reportedFailure(row: SpanRow): ReportedFailure | undefined {
   const { executionId, keyId, kind, semanticSeverity: severity, semanticSnippet: reason } = row;
   if (executionId === null || keyId === null || reason === null) return undefined;

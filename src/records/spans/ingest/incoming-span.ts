@@ -1,6 +1,6 @@
 import type { AttributeLookup, Attributes } from './attribute-lookup.js';
 
-/** A span as its sender has it, before anything is derived; times in microseconds since the epoch. */
+/** A span as it was sent, in one form for all formats. Times are in microseconds since the epoch. */
 export interface IncomingSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -13,37 +13,42 @@ export interface IncomingSpan {
   readonly attributes: Attributes;
   /** Number of attributes that were left out because a span has too many. */
   readonly leftOut?: number;
-  /** Fallback attributes: those of its events, then those of its resource. */
-  readonly further?: AttributeLookup;
+  /** Lookup for what the attributes omit: attributes of its events, then those of its resource. */
+  readonly fallback?: AttributeLookup;
   /** OTLP's status; undefined: unset. */
   readonly status?: 'ok' | 'error' | undefined;
+  /** Message of OTLP's status. */
   readonly failure?: string | undefined;
 }
 
-/** Why a span is not taken. */
+/** A span that is not stored; the message says why, and "it" there is the span. */
 export class RejectedSpan extends Error {
   override readonly name = 'RejectedSpan';
 }
 
-/** A batch that would take too much to read. */
+/** A batch that is not read, because it would take too much time or memory. */
 export class TooLarge extends Error {}
 
-/** Attributes of a resource, of a span, or of all events of a span, that are read at most. */
+/** Max attributes of a resource, of a span, or of all events of a span together. Others are left out. */
 export const maxAttributes = 1_024;
-/** Events of a span that are read at most. */
+/** Max events of a span that are read. */
 export const maxEvents = 1_024;
-/** Levels of nested values that are read. */
-export const deepest = 32;
-export const tooDeep = `[nested deeper than ${deepest} levels]`;
+/** Max levels of nested values. A deeper value is stored as the text `tooDeep`. */
+export const maxDepth = 32;
+export const tooDeep = `[nested deeper than ${maxDepth} levels]`;
+/** Max spans of a batch. */
 const maxSpans = 100_000;
 
 /** Reads one span of a batch. @throws RejectedSpan if it is no span */
 export type ReadSpan = () => IncomingSpan;
 
-/** The spans of a batch, each read when it is asked for: only the spans of one turn are in memory unfolded. */
+/**
+ * The spans of a batch, as functions that read them one by one. A read span takes far more memory than its bytes, so the
+ * ingest reads only as many as it can handle in one turn.
+ */
 export class IncomingBatch {
   readonly spans: ReadSpan[] = [];
-  /** The first part outside of spans that was not understood or was left out. */
+  /** A message about the first part outside of spans that was not understood or was left out. */
   note: string | undefined;
 
   /** @throws TooLarge at the first span that is too many */

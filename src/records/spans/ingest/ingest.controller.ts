@@ -42,7 +42,7 @@ const exampleSpan = {
   attribute: { model_name: 'gpt-4o', cost: 0.0021, usage: { input_tokens: 512, output_tokens: 64 } },
 };
 
-/** A span as vLLora has it. Other members are passed over. */
+/** A span in vLLora's format. Other members are ignored. */
 class VlloraSpanBody {
   @Example(exampleSpan.trace_id) readonly trace_id!: string;
   @Example(exampleSpan.span_id) readonly span_id!: string;
@@ -57,17 +57,18 @@ class VlloraSpanBody {
   readonly attribute?: object;
 }
 
-/** The fate of a batch of spans. */
+/** The result of a batch of spans. */
 class TakenSpansView {
-  @Example(2, 'Spans that are kept from now on, whatever dies') readonly taken!: number;
-  @Example(0, 'Spans that are not: to send them again would be of no use') readonly rejected!: number;
+  @Example(2, 'Number of spans that are stored durably') readonly taken!: number;
+  @Example(0, 'Number of spans that were rejected; to send them again would not help')
+  readonly rejected!: number;
   @OptionalExample('Span 3 of the batch: it ends before it starts') readonly reason?: string;
 }
 
 const protobufType = 'application/x-protobuf';
 const limit = settings.spans.maxBodyBytes;
 
-/** A key's rate holds for its batches of spans as well; they are counted apart from its calls. */
+/** Limits a key's batches of spans to the rate of its calls. Batches and calls are counted separately. */
 @Injectable()
 export class BatchRates extends CallRates {
   protected override readonly counted = 'batches';
@@ -87,7 +88,7 @@ export class IngestController {
     @InjectMetric('toolkeeper_span_batches_refused_total') private readonly refused: Counter,
   ) {}
 
-  /** Described by OTLP, not by OpenAPI. */
+  /** The route of OTLP/HTTP, which OTLP specifies. So it is not in openapi.json. */
   @Post('v1/traces')
   @HttpCode(200)
   @ApiExcludeEndpoint()
@@ -106,10 +107,10 @@ export class IngestController {
   @HttpCode(200)
   @RouteConfig({ rawBody: { types: ['application/json'], limit } })
   @ApiOperation({
-    summary: 'Send spans in the form of vLLora',
+    summary: 'Send spans in the format of vLLora',
     description:
-      'One span, a list of them, or the envelope `{data: [...]}` of a list; gzip is taken. A span that came before is ' +
-      'changed by a later finish alone, so that a batch may be sent again. OTLP goes to `/v1/traces`.',
+      'One span, a list of spans, or the envelope `{data: [...]}` of a list; gzip is accepted. A span that exists is ' +
+      'replaced only by one that finishes later, so that a batch may be sent again. OTLP goes to `/v1/traces`.',
   })
   @ApiHeader({ name: 'x-project-id', required: false, description: "One of the key's projects" })
   @ApiExtraModels(VlloraSpanBody)
@@ -160,7 +161,7 @@ export class IngestController {
   }
 }
 
-/** @throws Problem for an encoding that is not taken */
+/** Whether the body is compressed. @throws Problem for another encoding than gzip */
 function isGzip({ headers }: FastifyRequest): boolean {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'gzip' || encoding === 'identity') return encoding === 'gzip';
@@ -169,38 +170,48 @@ function isGzip({ headers }: FastifyRequest): boolean {
 
 const jsonType = 'application/json';
 
-/** A request in protobuf is answered in protobuf, one in JSON in JSON. */
+/** Whether a request is in protobuf. Then the response is, too; else both are in JSON. */
 const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   (headers['content-type'] ?? '').trim().toLowerCase().startsWith(protobufType);
 
-/** Codes of google.rpc.Status by HTTP status. */
+/** The tag of a protobuf field that holds an integer, or a text or message, by the field's number. */
+const varint = (field: number): number => field << 3;
+const lengthDelimited = (field: number): number => (field << 3) | 2;
+
+/** Codes of google.rpc.Status by HTTP status; for other statuses `invalidArgument`. */
 const rpcCodes: Readonly<Record<number, number>> = { 401: 16, 403: 7, 404: 5, 429: 8, 500: 13, 503: 14 };
+/** Code of google.rpc.Status. */
 const invalidArgument = 3;
 
-/** google.rpc.Status, the error format of OTLP. */
+/** An error as google.rpc.Status, the error format of OTLP. */
 function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
   const { code: name, detail, details } = asProblem(exception);
   const code = rpcCodes[details.status ?? errorTable[name].http] ?? invalidArgument;
   const message = `${name}: ${detail}`;
   if (!isProtobuf(request)) return { type: jsonType, body: Buffer.from(JSON.stringify({ code, message })) };
-  const writer = protobuf.Writer.create().uint32(8).int32(code).uint32(18).string(message);
+  const writer = protobuf.Writer.create()
+    .uint32(varint(1))
+    .int32(code)
+    .uint32(lengthDelimited(2))
+    .string(message);
   return { type: protobufType, body: Buffer.from(writer.finish()) };
 }
 
-/** ExportTraceServiceResponse: empty where every span was taken; a reason without rejected spans is a warning. */
+/** An ExportTraceServiceResponse. It is empty if all spans were taken; a message without rejected spans is a warning. */
 function otlpAnswer(
   request: Pick<FastifyRequest, 'headers'>,
   { rejected, reason = '' }: { readonly rejected: number; readonly reason?: string },
 ): OwnErrorBody {
-  const isWhole = rejected === 0 && reason === '';
+  const isFullSuccess = rejected === 0 && reason === '';
   const partial = { rejectedSpans: String(rejected), errorMessage: reason };
   if (!isProtobuf(request)) {
-    return { type: jsonType, body: JSON.stringify(isWhole ? {} : { partialSuccess: partial }) };
+    return { type: jsonType, body: JSON.stringify(isFullSuccess ? {} : { partialSuccess: partial }) };
   }
   const writer = protobuf.Writer.create();
-  if (!isWhole) {
-    const inner = protobuf.Writer.create().uint32(8).int64(rejected).uint32(18).string(reason);
-    writer.uint32(10).bytes(inner.finish());
+  if (!isFullSuccess) {
+    const inner = protobuf.Writer.create();
+    inner.uint32(varint(1)).int64(rejected).uint32(lengthDelimited(2)).string(reason);
+    writer.uint32(lengthDelimited(1)).bytes(inner.finish());
   }
   return { type: protobufType, body: Buffer.from(writer.finish()) };
 }

@@ -10,23 +10,25 @@ import type { SinkSettings } from '../../journal/table-sink.js';
 import type { SpanRow } from '../span-row.js';
 import { type ReportedFailure, reportedFailure } from './failures.js';
 import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './incoming-span.js';
-import { spansInJson, spansOfVllora } from './json-bodies.js';
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
+import { spansInJson } from './otlp-json.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
+import { spansInVllora } from './vllora-spans.js';
 
-/** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
+/** Max objects and lists of a batch in JSON: parsed, small ones take fifty times the memory of their text. */
 const maxStructures = 500_000;
-/** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
-const smallBytes = 1_048_576;
-/** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
+/** Max bytes of an inflated body that is read at once. Larger ones wait for each other, so that one is in memory at a time. */
+const maxSmallBytes = 1_048_576;
+/** A batch is read in turns of this length, between which other batches get theirs. */
 const turnMs = 20;
+/** Max time for all turns of a batch: the exporters' usual timeout. Later spans are rejected. */
 const maxMs = 10_000;
-/** Characters of attributes that a turn writes to the journal, or a span more. */
+/** Characters of attributes after which a turn ends. */
 const turnChars = 1_048_576;
-/** Maximum failures reported per batch, because they are sent to the main thread as one message. */
+/** Max failures reported per batch, because they are sent to the main thread as one message. */
 const maxReported = 1_000;
 
-/** A request's body as it came in. */
+/** A request's body as it was received, and its owner. */
 export interface SpanBatch {
   readonly format: 'otlp-json' | 'otlp-protobuf' | 'vllora';
   readonly gzip: boolean;
@@ -36,25 +38,28 @@ export interface SpanBatch {
   readonly clientId: string | null;
 }
 
-/** The fate of a batch. */
+/** The result of a batch: the number of its spans that were taken and rejected; or a refusal, if none was taken. */
 export type Intake =
   | {
       readonly taken: number;
       readonly rejected: number;
-      /** Why one of the rejected was. */ readonly reason?: string;
-      /** Failures of executions reported by the accepted spans. */ readonly failures?: readonly ReportedFailure[];
+      /** Why one of the rejected spans was rejected; or a remark on the batch. */
+      readonly reason?: string;
+      /** Failures of executions that the taken spans report. */
+      readonly failures?: readonly ReportedFailure[];
     }
   | Refused;
 
+/** A batch of which no span was taken. */
 interface Refused {
   readonly refused: 'spans_full' | 'payload_too_large' | 'invalid_request';
   readonly detail: string;
 }
 
 interface IntakeSettings {
-  /** Bytes that the journal may take on the disk. */
+  /** Max bytes of the journal on the disk. */
   readonly maxJournalBytes: number;
-  /** Bytes of a body once it is inflated. */
+  /** Max bytes of an inflated body. */
   readonly maxInflatedBytes: number;
   readonly retentionDays: number;
 }
@@ -62,35 +67,43 @@ interface IntakeSettings {
 const decoders: Readonly<Record<SpanBatch['format'], (body: Uint8Array) => IncomingBatch>> = {
   'otlp-json': (body) => spansInJson(jsonIn(body)),
   'otlp-protobuf': spansInProtobuf,
-  vllora: (body) => spansOfVllora(jsonIn(body)),
+  vllora: (body) => spansInVllora(jsonIn(body)),
 };
 
-/** Takes batches into the spans' journal: what it has taken is in a file, and in the database in the end. */
+/** Reads batches and appends their spans to the spans' journal, from which a drain moves them to the database. */
 class SpanIntake {
-  private readonly large = new KeyedMutex();
+  /** Lets one large body be read at a time. */
+  private readonly largeBodies = new KeyedMutex();
 
   constructor(
     readonly journal: Journal<SpanRow, object>,
     private readonly settings: IntakeSettings,
   ) {}
 
-  /** When the journal is full or the body cannot be read, no span is taken. */
+  /** Takes the valid spans of a batch; none if the journal is full or the body cannot be read. */
   async take(batch: SpanBatch): Promise<Intake> {
     const { depth, bytes } = this.journal.state;
-    // A segment that was drained stays until there is a next one: it must not keep that from coming.
-    if (depth > 0 && bytes >= this.settings.maxJournalBytes)
-      return { refused: 'spans_full', detail: this.full(bytes) };
-    const small = this.decoded(batch, smallBytes);
-    if (small) return this.kept(small, batch);
-    return this.large.run('large', () => {
-      const { maxInflatedBytes: most } = this.settings;
-      const detail = `The body is larger than ${most} bytes once it is inflated: send smaller batches`;
-      return this.kept(this.decoded(batch, most) ?? { refused: 'payload_too_large', detail }, batch);
+    // A drained segment is removed only when the next one begins. So a large journal without waiting entries must take more.
+    if (depth > 0 && bytes >= this.settings.maxJournalBytes) return this.refusedAsFull();
+    const small = this.decode(batch, maxSmallBytes);
+    if (small) return this.store(small, batch);
+    return this.largeBodies.run('large', () => {
+      const { maxInflatedBytes } = this.settings;
+      const detail = `The body is larger than ${maxInflatedBytes} bytes once it is inflated: send smaller batches`;
+      const large = this.decode(batch, maxInflatedBytes);
+      return this.store(large ?? { refused: 'payload_too_large', detail }, batch);
     });
   }
 
-  /** @returns undefined for a body that is larger */
-  private decoded(batch: SpanBatch, maxBytes: number): IncomingBatch | Refused | undefined {
+  private refusedAsFull(): Refused {
+    const { depth, bytes } = this.journal.state;
+    const { maxJournalBytes } = this.settings;
+    const detail = `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
+    return { refused: 'spans_full', detail };
+  }
+
+  /** @returns undefined if the inflated body is larger than `maxBytes` */
+  private decode(batch: SpanBatch, maxBytes: number): IncomingBatch | Refused | undefined {
     try {
       const body = inflated(batch, maxBytes);
       return body && decoders[batch.format](body);
@@ -100,8 +113,8 @@ class SpanIntake {
     }
   }
 
-  /** One bad span never holds up the others. The good spans of each turn are in the journal before the next one. */
-  private async kept(
+  /** Reads the spans and appends the valid ones, in turns: each turn waits until the spans of the last one are in the journal. */
+  private async store(
     incoming: IncomingBatch | Refused,
     { project, keyId, clientId }: SpanBatch,
   ): Promise<Intake> {
@@ -115,10 +128,10 @@ class SpanIntake {
     let reason: string | undefined;
     while (spans.length > 0 && spentMs < maxMs) {
       const began = performance.now();
-      const turn = normalised(spans, all, scope, began + turnMs);
+      const turn = takeTurn(spans, all, scope, began + turnMs);
       const written = this.append(turn.rows);
       spentMs += performance.now() - began;
-      if (!(await written)) return unwritable;
+      if (!(await written)) return refusedAsUnwritable;
       taken += turn.rows.length;
       reason ??= turn.reason;
       if (failures.length < maxReported)
@@ -136,32 +149,30 @@ class SpanIntake {
     };
   }
 
-  /** Appends rows in one turn, so that the journal writes them at once. */
+  /** Appends rows without waiting in between, so that the journal writes them at once. @returns whether all are written */
   private async append(rows: readonly SpanRow[]): Promise<boolean> {
     const written = await Promise.all(
       rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
     );
     return written.every(Boolean);
   }
-
-  private full(bytes: number): string {
-    const { depth } = this.journal.state;
-    const { maxJournalBytes } = this.settings;
-    return `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
-  }
 }
 
-/** Reads spans from the end of the list until the turn is over. @param all number of spans of the batch */
-function normalised(
+/**
+ * Takes spans from the end of the list and reads them, until the turn is over.
+ * @param all number of spans of the batch
+ * @param endsAt when the turn ends, by `performance.now()`
+ */
+function takeTurn(
   spans: ReadSpan[],
   all: number,
   scope: IngestScope,
-  until: number,
+  endsAt: number,
 ): { readonly rows: SpanRow[]; readonly reason: string | undefined } {
   const rows: SpanRow[] = [];
   let reason: string | undefined;
   let chars = 0;
-  while (spans.length > 0 && chars < turnChars && performance.now() < until) {
+  while (spans.length > 0 && chars < turnChars && performance.now() < endsAt) {
     try {
       const row = normaliseSpan((spans.pop() as ReadSpan)(), scope);
       chars += row.attributes.length;
@@ -174,12 +185,12 @@ function normalised(
   return { rows, reason };
 }
 
-const unwritable: Refused = {
+const refusedAsUnwritable: Refused = {
   refused: 'spans_full',
   detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
 };
 
-/** @returns undefined for a body that is larger */
+/** @returns undefined if the inflated body is larger than `maxOutputLength` */
 function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Array | undefined {
   if (!gzip) return body.length > maxOutputLength ? undefined : body;
   try {
@@ -191,10 +202,10 @@ function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Arra
   }
 }
 
-/** @throws TooLarge, or SyntaxError */
+/** Parses a body. Its structures are counted first, because parsing too many would exhaust the memory. @throws TooLarge, or SyntaxError */
 function jsonIn(body: Uint8Array): unknown {
   let structures = 0;
-  // An iterator takes seven times as long as the index.
+  // An index is seven times as fast as an iterator.
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at];
     if (byte === openBrace || byte === openBracket) structures += 1;
@@ -204,20 +215,23 @@ function jsonIn(body: Uint8Array): unknown {
   return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString());
 }
 
-const [openBrace, openBracket] = [0x7b, 0x5b];
+const openBrace = '{'.charCodeAt(0);
+const openBracket = '['.charCodeAt(0);
 
+/** The thread's settings: its worker data. */
 export interface IngestOrders {
   readonly journal: Omit<JournalSettings, 'drain'>;
   readonly sink: SinkSettings;
   readonly intake: IntakeSettings;
 }
 
-/** `open` begins to bring to the database what an earlier gateway left. */
+/** Requests of the main thread. Each opens the journal first, whose drain then stores spans that an earlier gateway left. */
 export type IngestRequest =
   | { readonly ask: 'open' | 'flush' }
   | { readonly ask: 'close'; readonly withinMs: number }
   | { readonly ask: 'take'; readonly batch: SpanBatch };
 
+/** Reports to the main thread. */
 export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
 
 const { journal: settings, sink, intake: limits } = workerData as IngestOrders;
@@ -226,7 +240,7 @@ const tellEveryMs = 250;
 
 let opening: Promise<SpanIntake> | undefined;
 
-/** A journal that another gateway has is tried again with the next request. */
+/** Opens the journal once. If that fails, because another gateway owns it for example, the next request tries again. */
 function opened(): Promise<SpanIntake> {
   opening ??= open().catch((error: unknown) => {
     opening = undefined;
@@ -255,7 +269,7 @@ answerCalls<IngestRequest, Intake | undefined>(async (request) => {
   const { journal } = intake;
   if (request.ask === 'flush') await journal.flush();
   if (request.ask === 'close') await journal.close(request.withinMs);
-  const taken = request.ask === 'take' ? await intake.take(request.batch) : undefined;
+  const result = request.ask === 'take' ? await intake.take(request.batch) : undefined;
   tellOwner<IngestNews>({ state: journal.state });
-  return taken;
+  return result;
 });

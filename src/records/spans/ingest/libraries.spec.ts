@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
 import { projectRoot } from '../../../base/common/project.js';
 import type { MessageView } from '../reads/trace-views.dto.js';
 import type { Attributes } from './attribute-lookup.js';
-import { spansInJson } from './json-bodies.js';
+import { spansInJson } from './otlp-json.js';
 import { normaliseSpan } from './normalise-span.js';
 import { messagesOf } from './span-messages.js';
 import { spanTextsOf } from './span-texts.js';

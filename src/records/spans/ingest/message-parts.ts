@@ -2,40 +2,52 @@ import { isObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import { memberOf } from './attribute-lookup.js';
 
-/** A tool's answer that a model was given. */
+// Reads messages of all dialects alike, by the members that they have in common.
+
+/** A tool's result, as a message to a model has it. */
 export interface ToolMessage {
   readonly toolName: string | undefined;
   readonly toolCallId: string | undefined;
   readonly text: string;
 }
 
-/** A tool that a model asked for. */
-export interface AskedTool {
+/** A tool call that a model requested. */
+export interface RequestedTool {
   readonly name: string;
   /** Arguments as the model wrote them: a value, or its JSON as text. */
   readonly arguments: unknown;
 }
 
+/** Max characters of a value that is written as JSON. */
 const maxTextLength = 1_048_576;
+/** Max results of a turn, messages of a list, and parts of a message that are read. */
 const limits = { toolMessages: 16, messages: 4_096, parts: 256 };
 
-/** Members of a request or an answer that hold its messages. */
-const lists = ['messages', 'input', 'contents', 'choices', 'output', 'generations', 'candidates'];
+/** Members of a request or an answer that may hold its messages. */
+const messageLists = ['messages', 'input', 'contents', 'choices', 'output', 'generations', 'candidates'];
 
-/** The messages of a list, a request or an answer; LangChain has a list in the list. */
+/** The messages of a list, a request or an answer. LangChain has lists in the list. A single message is a list of one. */
 export function itemsIn(value: unknown): unknown[] {
   if (value === undefined || value === '') return [];
-  const found = [value, ...lists.map((name) => memberOf(value, name))].find((each) => Array.isArray(each));
+  const found = [value, ...messageLists.map((name) => memberOf(value, name))].find((each) =>
+    Array.isArray(each),
+  );
   const items = (found as unknown[] | undefined) ?? [value];
   return items.flat().slice(-limits.messages).map(unwrapped);
 }
 
+/** Roles by the words of some libraries. */
 const roles = new Map(Object.entries({ human: 'user', ai: 'assistant', model: 'assistant' }));
+/** Max levels of objects around a message. */
+const maxWrappers = 3;
 
-/** A message out of what stands around it: a choice's `message`, LangChain's `kwargs` or `data`, a Gemini candidate's `content`. */
+/**
+ * The message in a wrapper, with its role: in a choice's `message`, in LangChain's `kwargs` or `data`, or in the `content` of
+ * Gemini's candidate. A value without a wrapper is the message.
+ */
 export function unwrapped(value: unknown): unknown {
   let message = value;
-  for (let level = 0; level < 3; level++) {
+  for (let level = 0; level < maxWrappers; level++) {
     const content = memberOf(message, 'content');
     const inner = ['message', 'kwargs', 'data'].map((name) => memberOf(message, name)).find(isObject);
     message = inner ?? (memberOf(content, 'parts') === undefined ? message : content);
@@ -46,20 +58,21 @@ export function unwrapped(value: unknown): unknown {
   return role === ownRole ? message : { ...message, role };
 }
 
+/** The members of a list, or of an object with index keys, into which some SDKs flatten a list. */
 const listOf = (value: unknown): unknown[] => {
   if (Array.isArray(value)) return value.slice(-limits.messages) as unknown[];
-  // Some SDKs flatten a list into an object with index keys.
   return typeof value === 'object' && value !== null ? Object.values(value).slice(0, limits.parts) : [];
 };
 
+/** Types of parts that are tool calls, and of parts that are results. */
 const callTypes = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call', 'function']);
 const resultTypes = new Set(['tool_call_response', 'tool-result', 'tool_result', 'function_call_output']);
 
-/** The first of the members that exists and is not null. */
+/** The first of the named members that is present and not null. */
 const firstOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.map((name) => memberOf(value, name)).find((member) => member !== undefined && member !== null);
 
-/** The first of the members that is a text and not empty. */
+/** The first of the named members that is a text and not empty. */
 export const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
   for (const name of names) {
     const member = memberOf(value, name);
@@ -68,7 +81,7 @@ export const textMember = (value: unknown, ...names: readonly string[]): string 
   return undefined;
 };
 
-/** Members that hold a part as a whole, with its type. */
+/** Members that wrap a part, with the type that the part then has. */
 const partMembers = {
   tool_call: 'tool_call',
   toolUse: 'tool_call',
@@ -81,12 +94,14 @@ const partMembers = {
 };
 
 const partLists = ['content', 'parts', 'contents', 'tool_calls', 'toolCalls'];
-/** A message's parts, and the message itself, which may be one. */
+
+/** The message itself, which may be a call or a result, and then its parts. */
 function partsOf(message: unknown): unknown[] {
   const parts = partLists.map((name) => memberOf(message, name)).flatMap(listOf);
   return [message, ...parts.slice(0, limits.parts)].map(partIn);
 }
 
+/** The part in its wrapper, if it has one. */
 function partIn(part: unknown): unknown {
   for (const [name, type] of Object.entries(partMembers)) {
     const inner = memberOf(part, name);
@@ -95,16 +110,19 @@ function partIn(part: unknown): unknown {
   return part;
 }
 
-interface Called extends AskedTool {
+/** A tool call in a message. */
+interface CallInMessage extends RequestedTool {
   readonly id: string | undefined;
 }
 
-/** Tools that a model asked for in a message. */
-export function callsIn(message: unknown): Called[] {
-  return partsOf(message).flatMap((part, at) => {
+/** The tool calls that a model requested in a message. */
+export function callsIn(message: unknown): CallInMessage[] {
+  return partsOf(message).flatMap((part, index) => {
     const type = textMember(part, 'type');
     const inner = memberOf(part, 'function') ?? part;
-    const isUntyped = type === undefined && (at > 0 || memberOf(part, 'toolName') !== undefined);
+    const isMessage = index === 0;
+    // A part without a type is a call if it has a name; the message itself only with the member of the AI SDK.
+    const isUntyped = type === undefined && (!isMessage || memberOf(part, 'toolName') !== undefined);
     const isCall = inner !== part || isUntyped || callTypes.has(type ?? '');
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
     if (name === undefined) return [];
@@ -123,8 +141,9 @@ const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response',
 const callIdOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'toolUseId', 'tool_use_id', 'call_id', 'id');
 
-/** Tool results after the model's last message, at most 16. */
+/** The last tool results since the model's last message. */
 export function resultsSinceModel(messages: readonly unknown[]): ToolMessage[] {
+  /** Names of tools by the id of their call. */
   const names = new Map<string, string>();
   let found: ToolMessage[] = [];
   for (const message of messages) {
@@ -132,18 +151,17 @@ export function resultsSinceModel(messages: readonly unknown[]): ToolMessage[] {
     const calls = role === 'tool' ? [] : callsIn(message);
     for (const { id, name } of calls) if (id !== undefined) names.set(id, name);
     const results = resultsIn(message, names);
-    const isModels = role === 'assistant' || (calls.length > 0 && results.length === 0);
-    // Calls that follow each other are one turn.
-    found = isModels ? [] : [...found, ...results].slice(-limits.toolMessages);
+    const isOfModel = role === 'assistant' || (calls.length > 0 && results.length === 0);
+    found = isOfModel ? [] : [...found, ...results].slice(-limits.toolMessages);
   }
   return found;
 }
 
-/** Tools' answers in a message. @param names of tools by the id of their call */
+/** Tool results in a message. @param names names of tools by the id of their call, for results without one */
 export function resultsIn(message: unknown, names: ReadonlyMap<string, string> = new Map()): ToolMessage[] {
   const parts = partsOf(message).filter(isResult);
-  const isTools = /^(tool|function)$/.test(textMember(message, 'role') ?? '');
-  const results = parts.length === 0 && isTools ? [message] : parts;
+  const isOfTool = /^(tool|function)$/.test(textMember(message, 'role') ?? '');
+  const results = parts.length === 0 && isOfTool ? [message] : parts;
   return results.map((part) => {
     const toolCallId = callIdOf(part) ?? callIdOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
@@ -151,7 +169,7 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
   });
 }
 
-/** The text of a content in any of its forms; of something else its JSON. */
+/** The text of a message's content: a text, a list of texts or parts, or a part with its type. Other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value)) {
@@ -165,14 +183,14 @@ export function textOf(value: unknown): string {
   return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, maxTextLength);
 }
 
-/** The words of a message, without the calls that it asked for. */
-export function wordsOf(value: unknown): string {
+/** The text of a message, without tool calls and results. */
+export function messageText(value: unknown): string {
   if (typeof value === 'string') return value;
   const content = firstOf(value, 'content', 'parts', 'contents', 'text');
   if (typeof content === 'string') return content;
   if (typeof content === 'object') return listOf(content).map(textOfPart).filter(Boolean).join('\n');
-  const saysNothing = textMember(value, 'role') !== undefined || isResult(value);
-  return saysNothing || callsIn(value).length > 0 ? '' : textOf(value);
+  const hasNoText = textMember(value, 'role') !== undefined || isResult(value);
+  return hasNoText || callsIn(value).length > 0 ? '' : textOf(value);
 }
 
 function textOfPart(given: unknown): string {
@@ -181,6 +199,6 @@ function textOfPart(given: unknown): string {
   return isResult(part) ? '' : (textMember(part, 'text', 'content') ?? '');
 }
 
-/** A value as text: a text as it is, of something else its JSON. */
-export const written = (value: unknown, indent?: number): string =>
+/** A value as text: a text unchanged, any other value as JSON. */
+export const asText = (value: unknown, indent?: number): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, indent);

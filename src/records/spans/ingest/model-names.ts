@@ -1,7 +1,10 @@
-/** Lists of prices that a provider's prefix stands for; of a name without one (``), and behind an unknown one (`*`). */
+/**
+ * Ids of the price lists to search, by the prefix of a model's name: `openai` for `openai/gpt-4o`. The key `` is for names
+ * without a prefix, `*` for names with an unknown one.
+ */
 export type Prefixes = Readonly<Record<string, readonly string[]>>;
 
-/** Providers write the same name with a dot, a dash or @. */
+/** The form of a name in the price lists. Some providers write a dash of a name as a dot or @. */
 export const canonical = (name: string): string =>
   name
     .trim()
@@ -9,37 +12,52 @@ export const canonical = (name: string): string =>
     .replaceAll('@', '-')
     .replace(/(?<=\d)\.(?=\d)/g, '-');
 
-const profile = /^(?:.*\/)?arn:aws[\w-]*:bedrock:[^/]*:(?:inference-profile|foundation-model)\//;
+/** Amazon's resource name of a model or inference profile of Bedrock. */
+const bedrockArn = /^(?:.*\/)?arn:aws[\w-]*:bedrock:[^/]*:(?:inference-profile|foundation-model)\//;
+/** Region in which Bedrock runs a model. */
 const region = /^(?:us|eu|apac|ap|jp|au|ca|in|us-gov|global)\.(?=[a-z]+\.)/;
+/** Ends of names that do not change the price, or only to that of another version. */
 const tails = [
+  // Variants of OpenRouter.
   /:(?:nitro|floor|online|thinking|exacto|extended|beta)$/,
+  // Bedrock: numbers after the version, like `:0` and `:0:200k`; then the version itself.
   /(?<=\..*)(?::\d+)+k?$/,
   /(?<=\..*|claude-.+)-v\d+$/,
+  // Builds and previews of Gemini.
   /(?<=gemini.*)-(?:\d{3}|(?:preview|exp)(?:-\d\d-(?:\d{4}|\d\d))?)$/,
+  // Dates, and names of the newest version.
   /-(?:\d{4}-\d\d-\d\d|20\d{6}|latest|default)$/,
+  // Owner and id of a fine-tuned model of OpenAI: the base model remains.
   /(?<=^ft:[^:]+):.*$/,
 ];
 
-/** @returns the name, and what is left of it without its version, one part after the other */
+/** The name, then the name without its last tail, and so on; at last without its region. */
 export function versionsOf(name: string): string[] {
   const tail = tails.find((each) => each.test(name)) ?? region;
   return tail.test(name) ? [name, ...versionsOf(name.replace(tail, ''))] : [name];
 }
 
-/** @returns names of lists and a name in them that may have the price of a model, the likeliest first */
+/**
+ * Where the price of a model may be: pairs of price lists and a name in them, the most exact first.
+ * @param otherwise key of the lists for a name without a known prefix
+ */
 export function placesOf(model: string, prefixes: Prefixes, otherwise = ''): [readonly string[], string][] {
-  const name = canonical(model).replace(profile, 'bedrock/');
+  const name = canonical(model).replace(bedrockArn, 'bedrock/');
   const [, prefix = '', separator, rest = ''] = /^([^/:]+)([/:])(.+)$/.exec(name) ?? [];
-  const known = Object.hasOwn(prefixes, prefix) ? prefixes[prefix] : undefined;
+  const listsOfPrefix = Object.hasOwn(prefixes, prefix) ? prefixes[prefix] : undefined;
   const inLists = (lists: readonly string[] = [], each = name): [readonly string[], string][] =>
     versionsOf(each).map((version) => [lists, version]);
-  // OpenRouter writes an author and a model; with capitals, it is a name of Hugging Face, which anybody can run.
-  const isAuthor = separator === '/' && otherwise === '' && known?.length !== 0 && !/[A-Z]/.test(model);
-  const asAuthor = isAuthor ? inLists(['openrouter']) : [];
-  if (prefix !== '' && known) return [...endsOf(rest).flatMap((end) => inLists(known, end)), ...asAuthor];
-  return separator === '/' ? [...asAuthor, ...placesOf(rest, prefixes, '*')] : inLists(prefixes[otherwise]);
+  // OpenRouter's names are an author and a model. With capitals it is a name of Hugging Face: its price depends on the host.
+  const mayBeAuthor =
+    separator === '/' && otherwise === '' && listsOfPrefix?.length !== 0 && !/[A-Z]/.test(model);
+  const inOpenRouter = mayBeAuthor ? inLists(['openrouter']) : [];
+  if (prefix !== '' && listsOfPrefix)
+    return [...endsOf(rest).flatMap((end) => inLists(listsOfPrefix, end)), ...inOpenRouter];
+  return separator === '/'
+    ? [...inOpenRouter, ...placesOf(rest, prefixes, '*')]
+    : inLists(prefixes[otherwise]);
 }
 
-/** `eu/gpt-4o` is `gpt-4o` in a region. */
+/** The name, then the name without its first part, and so on: `eu/gpt-4o` is `gpt-4o` in a region. */
 const endsOf = (name: string): string[] =>
   name.includes('/') ? [name, ...endsOf(name.slice(name.indexOf('/') + 1))] : [name];

@@ -4,33 +4,37 @@ import { LRUCache } from 'lru-cache';
 import { projectRoot } from '../../../base/common/project.js';
 import { placesOf, type Prefixes } from './model-names.js';
 
-/** US dollars for a million tokens. Reasoning costs what other output does, and is counted with it. */
+/** US dollars per million tokens. Reasoning tokens are part of the output. */
 interface Rates {
   readonly input: number;
   readonly output: number;
-  /** Prices of input that is read from the provider's cache and written to it; without them, it costs what other input does. */
+  /** Input read from the provider's cache; by default the price of other input. */
   readonly cached?: number;
+  /** Input written to the provider's cache; by default the price of other input. */
   readonly written?: number;
 }
 
 interface Price extends Rates {
-  /** The price of a whole call that has more input tokens than these. */
+  /** Rates of the whole call if it has more input tokens than `tokens`. */
   readonly over?: Rates & { readonly tokens: number };
 }
 
+/** The content of model-prices.json. */
 interface PriceFile {
   readonly prefixes: Prefixes;
-  /** By provider and name. A provider's own report of a cost wins. */
+  /** Prices by list, which is a provider's or a part of one's, and by the model's name. */
   readonly lists: Readonly<Record<string, Readonly<Record<string, Price>>>>;
 }
 
 const file = JSON.parse(readFileSync(join(projectRoot(), 'model-prices.json'), 'utf8')) as PriceFile;
-const found = new LRUCache<string, { readonly price: Price | undefined }>({
+/** Prices of the latest models, because a search of the lists is slow. */
+const priceCache = new LRUCache<string, { readonly price: Price | undefined }>({
   max: 500,
   memoMethod: (model) => ({ price: priceOf(model) }),
 });
 
 function priceOf(model: string): Price | undefined {
+  // Free variants of OpenRouter.
   if (/\/.+:free$/.test(model)) return { input: 0, output: 0 };
   const places = placesOf(model, file.prefixes).flatMap(([lists, name]) =>
     lists.map((id) => [id, name] as const),
@@ -39,20 +43,22 @@ function priceOf(model: string): Price | undefined {
   return id === undefined || name === undefined ? undefined : file.lists[id]?.[name];
 }
 
-const perMillion = 1_000_000;
-
+/** Tokens that a call of a model used. */
 export interface Usage {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
-  /** Parts of the input: read from the provider's cache, and written to it. */
+  /** Part of the input that was read from the provider's cache. */
   readonly cachedTokens: number | null;
+  /** Part of the input that was written to the provider's cache. */
   readonly cacheWriteTokens?: number | null;
 }
 
-/** @returns US dollars; null if the model's price is not known, or no tokens are */
+const perMillion = 1_000_000;
+
+/** The cost of a model call in US dollars; null if the model's price or the tokens are unknown. */
 export function costOf(model: string | null, usage: Usage): number | null {
   const { inputTokens, outputTokens } = usage;
-  const price = model === null ? undefined : found.memo(model).price;
+  const price = model === null ? undefined : priceCache.memo(model).price;
   if (!price || (inputTokens === null && outputTokens === null)) return null;
   const input = inputTokens ?? 0;
   const cached = Math.min(usage.cachedTokens ?? 0, input);
@@ -63,6 +69,6 @@ export function costOf(model: string | null, usage: Usage): number | null {
     cached * (rates.cached ?? rates.input) +
     written * (rates.written ?? rates.input) +
     (outputTokens ?? 0) * rates.output;
-  // More digits than a token's price has are the arithmetic's.
+  // Further digits come from floating-point arithmetic.
   return Number((dollars / perMillion).toFixed(10));
 }

@@ -279,8 +279,8 @@ describe('where a span belongs', () => {
   });
 
   it('what its resource says stands in for what it does not say itself', () => {
-    const further = new AttributeLookup({ 'toolkeeper.thread_id': 'of resource', label: 'l' });
-    expect(row('x', {}, { further })).toMatchObject({ threadId: 'of resource', label: 'l' });
+    const fallback = new AttributeLookup({ 'toolkeeper.thread_id': 'of resource', label: 'l' });
+    expect(row('x', {}, { fallback })).toMatchObject({ threadId: 'of resource', label: 'l' });
   });
 });
 
@@ -297,7 +297,7 @@ describe('an error', () => {
     [
       'an exception',
       {},
-      { status: 'error', further: new AttributeLookup({ 'exception.message': 'broken' }) },
+      { status: 'error', fallback: new AttributeLookup({ 'exception.message': 'broken' }) },
       'broken',
     ],
     ['an HTTP status', { status_code: 503, 'error.type': 'unavailable' }, {}, 'unavailable'],
@@ -308,12 +308,12 @@ describe('an error', () => {
 });
 
 it('of an event alone is none of the span', () => {
-  const further = new AttributeLookup({
+  const fallback = new AttributeLookup({
     error: 'tried again',
     status_code: 503,
     'exception.message': 'tried again',
   });
-  expect(row('x', {}, { further })).toMatchObject({ status: 'success', errorMessage: null });
+  expect(row('x', {}, { fallback })).toMatchObject({ status: 'success', errorMessage: null });
 });
 
 describe('a tool call', () => {

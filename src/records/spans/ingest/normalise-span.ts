@@ -8,11 +8,11 @@ import { type Field, kindNames, type KindOrPart } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
-import type { AskedTool } from './message-parts.js';
+import type { RequestedTool } from './message-parts.js';
 import { argumentsOf, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
-/** The owner of a batch's spans, and the times between which they are stored. */
+/** The owner of a batch's spans, and the time and retention that limit the times of stored spans. */
 export interface IngestScope {
   readonly project: string;
   readonly keyId: string | null;
@@ -23,31 +23,31 @@ export interface IngestScope {
 }
 
 const hourUs = 3_600_000_000;
-const longest = { id: 64, name: 256, operation: 512, message: 4_096 };
-const deepestArguments = 64;
+/** Max characters of texts in columns. Longer ids are rejected, other texts are cut. */
+const maxLength = { id: 64, name: 256, operation: 512, message: 4_096 };
+/** Max levels of arguments that are hashed, and of an error that is stored as JSON. */
+const maxDepth = 64;
 
-/**
- * The row of a span, derived once.
- * @throws RejectedSpan that says why it is not stored
- */
+/** Derives the row of a span from its attributes, in any dialect. @throws RejectedSpan if the span is not stored */
 export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
-  refuse(span, scope);
-  const found = new AttributeLookup(span.attributes, span.further);
-  const text = (field: Field): string | null => named(found.text(field));
+  assertStorable(span, scope);
+  const found = new AttributeLookup(span.attributes, span.fallback);
+  const text = (field: Field): string | null => nameOf(found.text(field));
   const classified = classify(span.name, found);
+  // The texts of a model call with two spans are read from the outer one only.
   const texts = textsOf(classified.callPart === 'inner' ? 'other' : classified.kind, found);
-  const traceId = cleanName(span.traceId, longest.id);
+  const traceId = cleanName(span.traceId, maxLength.id);
   return {
     project: scope.project,
     traceId,
-    spanId: cleanName(span.spanId, longest.id),
-    parentSpanId: span.parentSpanId ? cleanName(span.parentSpanId, longest.id) : null,
-    threadId: named(span.threadId) ?? text('thread'),
-    runId: named(span.runId) ?? text('run') ?? traceId,
-    operation: cleanName(span.name, longest.operation),
+    spanId: cleanName(span.spanId, maxLength.id),
+    parentSpanId: span.parentSpanId ? cleanName(span.parentSpanId, maxLength.id) : null,
+    threadId: nameOf(span.threadId) ?? text('thread'),
+    runId: nameOf(span.runId) ?? text('run') ?? traceId,
+    operation: cleanName(span.name, maxLength.operation),
     ...classified,
     startUs: span.startUs,
-    // Clocks that are set back meanwhile make spans that end before they start.
+    // A span ends before it starts if its sender's clock was set back meanwhile.
     finishUs: Math.max(span.startUs, span.finishUs),
     ...statusOf(span, found),
     model: text('model'),
@@ -57,21 +57,22 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     ...figuresOf(found, classified),
     argumentsHash:
       classified.kind === 'tool' ? argumentsHash(argumentsOf(found.find("a tool's arguments"))) : null,
-    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(askedTool) : null,
+    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(toolCalledOf) : null,
     keyId: scope.keyId,
     clientId: scope.clientId ?? null,
-    executionId: executionId(found.text('execution')),
+    executionId: uuidOrNull(found.text('execution')),
     ...failuresIn(texts, found.text('label')),
     attributes: storableAttributes(span.attributes, span.leftOut),
   };
 }
 
-function refuse(
+/** @throws RejectedSpan if the ids or times of a span are invalid, or its times are out of range */
+function assertStorable(
   { traceId, spanId, startUs, finishUs }: IncomingSpan,
   { now, retentionDays }: IngestScope,
 ): void {
-  if (!traceId || traceId.length > longest.id) throw new RejectedSpan('its trace id is missing or no id');
-  if (!spanId || spanId.length > longest.id) throw new RejectedSpan('its span id is missing or no id');
+  if (!traceId || traceId.length > maxLength.id) throw new RejectedSpan('its trace id is missing or no id');
+  if (!spanId || spanId.length > maxLength.id) throw new RejectedSpan('its span id is missing or no id');
   if (!Number.isSafeInteger(startUs) || !Number.isSafeInteger(finishUs) || startUs <= 0)
     throw new RejectedSpan('its start or its end is missing or no time');
   if (startUs > now * 1_000 + hourUs || finishUs > now * 1_000 + hourUs)
@@ -80,127 +81,141 @@ function refuse(
     throw new RejectedSpan(`it started more than ${retentionDays} days ago (SPANS_RETENTION_DAYS)`);
 }
 
-/** The beginning of the first day (UTC) that is stored, milliseconds since the epoch. */
+/** The beginning of the first day (UTC) whose spans are stored, in milliseconds since the epoch. */
 export const oldestKept = (now: number, retentionDays: number): number =>
   Math.floor((now - retentionDays * dayMs) / dayMs) * dayMs;
 
-const named = (text: string | null | undefined): string | null =>
-  text ? cleanName(text, longest.name) : null;
+/** A name or id as a column stores it. */
+const nameOf = (text: string | null | undefined): string | null =>
+  text ? cleanName(text, maxLength.name) : null;
 
-const executionId = (text: string | null): string | null =>
+const uuidOrNull = (text: string | null): string | null =>
   text !== null && isUuid(text) ? text.toLowerCase() : null;
 
-/** Attributes with a status as text or as an HTTP status. */
+/** Names of attributes that hold a status: a text, an HTTP status, or a code of OTLP. */
 const statusNames = ['status', 'status_code', 'otel.status_code', 'langfuse.observation.level'];
 
-const tellsOfError = (status: unknown): boolean =>
+const otlpError = 2;
+
+const isErrorStatus = (status: unknown): boolean =>
   Number(status) >= 400 ||
-  Number(status) === 2 ||
+  Number(status) === otlpError ||
   (typeof status === 'string' && /^((status_code_)?error|failed)$/i.test(status));
 
-const noErrors = new Set<unknown>([undefined, null, false, '', 'false', 'null']);
-const isSaid = (error: unknown): boolean => !noErrors.has(error);
+/** Values of an attribute `error` that mean "no error". */
+const emptyErrors = new Set<unknown>([undefined, null, false, '', 'false', 'null']);
+const isError = (error: unknown): boolean => !emptyErrors.has(error);
 
 /**
- * An `error` of "", false or null does not count, and OTLP's status "ok" outweighs an `error.type`. What an event or the resource
- * says is no status of the span.
+ * The status of a span, by its own attributes only: an error in an event or in the resource does not make a span fail. OTLP's
+ * status "ok" outweighs an `error.type`.
  */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
   const { error, 'error.type': type } = span.attributes;
-  const own = fromJson(error);
-  const said = isSaid(own);
-  const failed =
+  const reported = fromJson(error);
+  const isReported = isError(reported);
+  const hasFailed =
     span.status === 'error' ||
-    said ||
-    statusNames.some((name) => tellsOfError(span.attributes[name])) ||
-    (span.status === undefined && typeof type === 'string' && isSaid(type));
-  if (!failed) return { status: 'success', errorMessage: null };
-  const described =
-    said && own !== true && own !== 'true' ? own : (span.failure ?? found.find('error') ?? null);
-  return { status: 'error', errorMessage: messageOf(described) };
+    isReported ||
+    statusNames.some((name) => isErrorStatus(span.attributes[name])) ||
+    (span.status === undefined && typeof type === 'string' && isError(type));
+  if (!hasFailed) return { status: 'success', errorMessage: null };
+  const hasDescription = isReported && reported !== true && reported !== 'true';
+  const description = hasDescription ? reported : (span.failure ?? found.find('error') ?? null);
+  return { status: 'error', errorMessage: errorText(description) };
 }
 
-function messageOf(error: unknown): string | null {
+/** The message of an error; without one, the error as text or JSON. */
+function errorText(error: unknown): string | null {
   if (error === null || typeof error === 'boolean') return null;
   const text = memberOf(error, 'message') ?? error;
-  if (typeof text === 'string') return cleanName(text, longest.message);
-  return isDeeperThan(text, deepestArguments) ? null : cleanName(JSON.stringify(text), longest.message);
+  if (typeof text === 'string') return cleanName(text, maxLength.message);
+  return isDeeperThan(text, maxDepth) ? null : cleanName(JSON.stringify(text), maxLength.message);
 }
+
+/** The kind of a span; and if it describes a model call, which part of it. */
+type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
 
 type Figures = Pick<
   SpanRow,
   'cost' | 'costSource' | 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'reasoningTokens' | 'ttftUs'
 >;
 
+/** Cost, tokens and time to first token. The cost is the reported one, else it is computed from the tokens. */
 function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   const cachedTokens = count(found.find('cached tokens'));
   const cacheWriteTokens = count(found.find('tokens written to the cache'));
   const fromCache = (cachedTokens ?? 0) + (cacheWriteTokens ?? 0);
   const outputTokens = count(found.find('output tokens'));
   const usage = {
-    inputTokens: inputTokens(found, fromCache, outputTokens ?? 0),
+    inputTokens: inputTokensOf(found, fromCache, outputTokens ?? 0),
     outputTokens,
     cachedTokens,
     reasoningTokens: count(found.find('reasoning tokens')),
   };
-  const ttftUs = ttft(found);
-  // Its cost is that of the outer one.
+  const ttftUs = ttftUsOf(found);
+  // The outer span of the call has the cost.
   if (callPart === 'inner') return { cost: null, costSource: null, ...usage, ttftUs };
   const reported = amount(found.find('cost'));
-  const cost = reported ?? costOf(named(found.text('model')), { ...usage, cacheWriteTokens });
+  const cost = reported ?? costOf(nameOf(found.text('model')), { ...usage, cacheWriteTokens });
   const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
   return { cost, costSource, ...usage, ttftUs };
 }
 
-/** Anthropic's usage counts cached tokens separately, as the total or their number shows; others include them. */
-function inputTokens(found: AttributeLookup, fromCache: number, output: number): number | null {
+/**
+ * All input tokens, cached ones included. Anthropic's usage counts cached tokens apart from the input, others within. They
+ * are counted apart if there are more of them than of input tokens, or if the reported total is only reached with them.
+ */
+function inputTokensOf(found: AttributeLookup, fromCache: number, output: number): number | null {
   const input = count(found.find('input tokens'));
-  const fresh = count(found.find('input tokens without those of the cache'));
-  if (input === null) return fresh === null ? null : fresh + fromCache;
+  const uncached = count(found.find('input tokens without those of the cache'));
+  if (input === null) return uncached === null ? null : uncached + fromCache;
   const isSeparate = fromCache > input || count(found.find('total tokens')) === input + output + fromCache;
   return isSeparate ? input + fromCache : input;
 }
 
-/** A number, or its text, which may stand behind a dollar sign. @returns null if it is no number, or less than 0 */
+/** Limit of costs and counts; larger numbers are errors of the sender. */
+const maxAmount = 1e12;
+
+/** Reads a number, or its text, which may begin with a dollar sign. @returns null if it is no number from 0 to `maxAmount` */
 function amount(value: unknown): number | null {
   const text = typeof value === 'string' ? value.trim().replace(/^\$/, '') : value;
   if (text === '' || (typeof text !== 'string' && typeof text !== 'number')) return null;
   const number = Number(text);
-  return Number.isFinite(number) && number >= 0 && number < 1e12 ? number : null;
+  return Number.isFinite(number) && number >= 0 && number < maxAmount ? number : null;
 }
 
+/** Reads a whole number. */
 const count = (value: unknown): number | null => {
   const number = amount(value);
   return number === null ? null : Math.round(number);
 };
 
-function ttft(found: AttributeLookup): number | null {
+/** Time to first token in microseconds. */
+function ttftUsOf(found: AttributeLookup): number | null {
   const given = amount(found.find('time to first token, milliseconds (over a million: microseconds)'));
   if (given !== null) return Math.round(given > 1_000_000 ? given : given * 1_000);
   const seconds = amount(found.find('time to first token, seconds'));
   return seconds === null ? null : Math.round(seconds * 1_000_000);
 }
 
-const askedTool = ({ name, arguments: given }: AskedTool): ToolCalled => ({
+const toolCalledOf = ({ name, arguments: given }: RequestedTool): ToolCalled => ({
   name: cleanText(name),
   hash: argumentsHash(given),
 });
 
-/** Equal to the hash that an execution of ours has for the same arguments. */
+/** Hash of arguments, equal to the `parametersHash` of an execution with the same input. @returns null without arguments */
 function argumentsHash(given: unknown): string | null {
   const value = fromJson(given);
-  if (value === undefined || value === null || value === '' || isDeeperThan(value, deepestArguments))
-    return null;
+  if (value === undefined || value === null || value === '' || isDeeperThan(value, maxDepth)) return null;
   const json = canonicalJson(value);
   return json === '{}' || json === '[]' ? null : sha256(json);
 }
 
-/** The kind of a span, and of a model call which part it is. */
-type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
-
+/** Key of the kinds by operation name, which stands among the attributes in `kindNames`. */
 const byName = "the span's name";
 
-/** The kinds by attribute and its value. */
+/** For each attribute that tells the kind: the kind by the attribute's value. */
 const kinds = new Map(
   Object.entries<Readonly<Record<string, string>>>(kindNames).map(([attribute, byKind]) => {
     const all = Object.entries(byKind) as [KindOrPart, string][];
@@ -211,30 +226,31 @@ const kinds = new Map(
   }),
 );
 
+/** The kind by the first attribute with a known value, the operation's name being the last one. */
 function classify(operation: string, attributes: AttributeLookup): Classified {
   for (const [attribute, byValue] of kinds) {
     const value = attribute === byName ? operation : attributes.named(attribute);
     if (typeof value !== 'string') continue;
-    const loose = attribute === byName ? value : value.toLowerCase().replace(/^"|"$/g, '');
-    const kind = byValue.get(value) ?? byValue.get(loose);
-    if (kind) return classified(kind);
+    const relaxed = attribute === byName ? value : value.toLowerCase().replace(/^"|"$/g, '');
+    const kind = byValue.get(value) ?? byValue.get(relaxed);
+    if (kind) return classifiedAs(kind);
   }
-  return classified(guess(attributes));
+  return classifiedAs(guessKind(attributes));
 }
 
-/** The span's own name, where a library marks its span as that of a tool and gives no other. */
+/** The tool's name in the attributes; else the operation's name, unless it is the general name of a tool's span. */
 function toolNameOf(operation: string, { kind }: Classified, name: string | null): string | null {
   if (kind !== 'tool') return null;
-  return name ?? (kinds.get(byName)?.has(operation) ? null : named(operation));
+  return name ?? (kinds.get(byName)?.has(operation) ? null : nameOf(operation));
 }
 
-/** A span that names a model and the tokens that it took is a call of it. */
-function guess(attributes: AttributeLookup): SpanKind {
+/** The kind of a span without a known value: a span with a model and output tokens describes a model call. */
+function guessKind(attributes: AttributeLookup): SpanKind {
   if (attributes.find('output tokens') === undefined) return 'other';
   return attributes.find('model') === undefined ? 'other' : 'llm';
 }
 
-function classified(found: KindOrPart): Classified {
-  if (found === 'outer' || found === 'inner') return { kind: 'llm', callPart: found };
-  return { kind: found, callPart: found === 'llm' ? 'whole' : null };
+function classifiedAs(kindOrPart: KindOrPart): Classified {
+  if (kindOrPart === 'outer' || kindOrPart === 'inner') return { kind: 'llm', callPart: kindOrPart };
+  return { kind: kindOrPart, callPart: kindOrPart === 'llm' ? 'whole' : null };
 }

@@ -1,16 +1,20 @@
 import protobuf from 'protobufjs/minimal.js';
 import {
-  deepest,
   IncomingBatch,
   maxAttributes,
+  maxDepth,
   maxEvents,
   RejectedSpan,
   TooLarge,
   tooDeep,
 } from './incoming-span.js';
-import { incomingSpan, type Resource, resourceOf } from './json-bodies.js';
+import { incomingSpan, type Resource, resourceOf } from './otlp-json.js';
+
+// Decodes OTLP's protobuf to the form of OTLP's JSON, which otlp-json.ts then reads. Limits hold while a body is decoded,
+// because a few bytes can stand for large objects.
 
 type Reader = protobuf.Reader;
+/** Reads a field's value in the form of OTLP's JSON. @param depth levels of values around it */
 type Read = (reader: Reader, left: Left, depth: number) => unknown;
 /**
  * The fields of a message by their numbers in OTLP's .proto files: the name in OTLP's JSON, the reader and, for a list, the
@@ -18,19 +22,25 @@ type Read = (reader: Reader, left: Left, depth: number) => unknown;
  */
 type Message = Readonly<Record<number, readonly [name: string, read: Read, maxMembers?: number]>>;
 
-/** Remaining limits of one span, one resource, or the fields around spans. */
+/** What may still be read of one span, of one resource, or of the messages around spans. */
 interface Left {
-  /** Each takes two bytes or more, and its time. */
+  /** Number of fields. It limits the time, because a field may have only two bytes. */
   fields: number;
-  /** Members of lists: each takes two bytes, and a hundred times that in memory. */
+  /** Number of list members. It limits the memory: a member of two bytes takes about two hundred of them. */
   members: number;
   readonly tooMany: () => Error;
 }
 
 const maxFields = 1_048_576;
-const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: 65_536, tooMany });
+const maxMembers = 65_536;
+const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: maxMembers, tooMany });
+/** The limits of a span or a resource. */
 const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${maxFields} fields`));
-const maxIdLength = 16;
+/** Bytes of a trace id. */
+const maxIdBytes = 16;
+
+/** Wire type of messages, texts and bytes. */
+const lengthDelimited = 2;
 
 // Field numbers of ExportTraceServiceRequest, ResourceSpans and ScopeSpans.
 const resourceSpans = 1;
@@ -40,37 +50,41 @@ const scope = 1;
 const spans = 2;
 const schemaUrl = 3;
 
+/** Functions that read the fields around spans, by field number. */
+type FieldReaders = Readonly<Record<number, () => void>>;
+
 /**
- * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
- * @throws Error if the bytes are not protobuf, TooLarge at the first span that is too many
+ * Reads the spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
+ * @throws Error if the bytes are not protobuf; TooLarge if there are too many spans, or fields around them
  */
 export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();
   const around = leftFor(() => new TooLarge(`A batch may have ${maxFields} fields around its spans`));
   const reader = protobuf.Reader.create(body);
   let hasUnknownFields = false;
-  const fields = (end: number, read: Readonly<Record<number, () => void>>): void =>
+  const readFieldsUntil = (end: number, readers: FieldReaders): void =>
     eachField(reader, end, around, (number, wireType) => {
-      if (read[number]) return read[number]();
+      if (readers[number]) return readers[number]();
       if (number !== schemaUrl) hasUnknownFields = true;
       reader.skipType(wireType);
     });
-  const within = (read: Readonly<Record<number, () => void>>): void => fields(endOf(reader), read);
-  fields(reader.len, {
+  const readMessage = (readers: FieldReaders): void => readFieldsUntil(endOf(reader), readers);
+  readFieldsUntil(reader.len, {
     [resourceSpans]: () => {
-      // The resource may follow its spans, which are therefore read later.
-      let described: unknown;
-      let known: Resource | undefined;
+      // The resource may follow its spans, so spans are read when all fields are known.
+      let decoded: unknown;
+      let shared: Resource | undefined;
       const addSpan = (): void => {
         const bytes = reader.bytes();
         batch.add(() => {
           const span = fieldsIn(protobuf.Reader.create(bytes), bytes.length, spanFields, leftForOne());
-          return incomingSpan(span, (known ??= resourceOf(described, batch)));
+          return incomingSpan(span, (shared ??= resourceOf(decoded, batch)));
         });
       };
-      within({
-        [resource]: () => (described = message(resourceFields)(reader, leftForOne(), 0)),
-        [scopeSpans]: () => within({ [scope]: () => reader.skipType(2), [spans]: addSpan }),
+      readMessage({
+        [resource]: () => (decoded = message(resourceFields)(reader, leftForOne(), 0)),
+        [scopeSpans]: () =>
+          readMessage({ [scope]: () => reader.skipType(lengthDelimited), [spans]: addSpan }),
       });
     },
   });
@@ -79,58 +93,60 @@ export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   return batch.checked();
 }
 
-/** The end of a message within another one. */
+/** Reads the length of a message within another one. @returns the position of its end */
 function endOf(reader: Reader): number {
   const end = reader.uint32() + reader.pos;
   if (end > reader.len) throw new RangeError('The body ends within a message');
   return end;
 }
 
+/** Calls a function at each field of a message; it reads or skips the value. */
 function eachField(
   reader: Reader,
   end: number,
   left: Left,
-  read: (number: number, wireType: number) => void,
+  readOrSkip: (number: number, wireType: number) => void,
 ): void {
   while (reader.pos < end) {
     if (--left.fields < 0) throw left.tooMany();
     const tag = reader.uint32();
-    read(tag >>> 3, tag & 7);
+    readOrSkip(tag >>> 3, tag & 7);
   }
   if (reader.pos > end) throw new RangeError('A field reaches beyond its message');
 }
 
-/** A member of a list that is not read is null, so that it can be counted. */
+/** Reads a message as an object. Members of a limited list that are not read are null, so that they can be counted. */
 function fieldsIn(reader: Reader, end: number, fields: Message, left: Left, depth = 0): object {
   const found: Record<string, unknown> = {};
   eachField(reader, end, left, (number, wireType) => {
-    const [name = '', read, most] = fields[number] ?? [];
+    const [name = '', read, maxMembers] = fields[number] ?? [];
     if (!read) reader.skipType(wireType);
-    else if (most === undefined) found[name] = read(reader, left, depth);
+    else if (maxMembers === undefined) found[name] = read(reader, left, depth);
     else {
       const list = (found[name] ??= []) as unknown[];
-      if (list.length < most && --left.members >= 0) list.push(read(reader, left, depth));
+      if (list.length < maxMembers && --left.members >= 0) list.push(read(reader, left, depth));
       else {
         reader.skipType(wireType);
-        if (most !== Infinity) list.push(null);
+        if (maxMembers !== Infinity) list.push(null);
       }
     }
   });
   return found;
 }
 
+/** A reader of messages with these fields. */
 const message =
   (fields: Message): Read =>
   (reader, left, depth) =>
     fieldsIn(reader, endOf(reader), fields, left, depth);
 
 const text: Read = (reader) => reader.string();
-/** Empty for what is too long to be an id. */
+/** An id in hexadecimal digits; empty if it is too long. */
 const hex: Read = (reader) => {
   const bytes = reader.bytes();
-  return bytes.length > maxIdLength ? '' : Buffer.from(bytes).toString('hex');
+  return bytes.length > maxIdBytes ? '' : Buffer.from(bytes).toString('hex');
 };
-/** A number of 64 bits as protobufjs reads it. */
+/** A 64-bit integer that protobufjs read, as a number or as two halves. */
 const bits = (value: number | { readonly low: number; readonly high: number }): bigint =>
   typeof value === 'number' ? BigInt(value) : (BigInt(value.high >>> 0) << 32n) | BigInt(value.low >>> 0);
 const time: Read = (reader) => String(bits(reader.fixed64()));
@@ -146,10 +162,10 @@ const anyValue: Message = {
   7: ['bytesValue', (reader) => Buffer.from(reader.bytes()).toString('base64')],
 };
 
-/** An AnyValue, one level deeper than what it stands in. */
+/** Reads an AnyValue, one level deeper than the value or attribute around it. */
 function value(reader: Reader, left: Left, depth: number): unknown {
-  if (depth <= deepest) return message(anyValue)(reader, left, depth + 1);
-  reader.skipType(2);
+  if (depth <= maxDepth) return message(anyValue)(reader, left, depth + 1);
+  reader.skipType(lengthDelimited);
   return { stringValue: tooDeep };
 }
 

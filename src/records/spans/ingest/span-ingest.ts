@@ -14,26 +14,31 @@ import { upToDate } from '../../journal/up-to-date.interceptor.js';
 import type { ReportedFailure } from './failures.js';
 import type { IngestNews, IngestOrders, IngestRequest, Intake, SpanBatch } from './ingest.worker.js';
 
-/** A batch that was taken. */
+/** The result of a batch of which spans were taken. */
 export type Taken = Omit<Extract<Intake, { taken: number }>, 'failures'>;
 
-/** A batch of spans that is in the journal. */
-interface KeptBatch {
+/** A batch whose taken spans are in the journal. */
+interface JournalledBatch {
   readonly project: string;
   /** Number of spans that were taken. */
   readonly spans: number;
-  /** The word of these spans about executions. */
+  /** Failures of executions that these spans report. */
   readonly failures: readonly ReportedFailure[];
 }
 
-/** Bytes of bodies that wait for the thread at most: they stand in memory. */
+/** Max bytes of bodies that wait for the thread, because they are in memory. */
 const maxWaitingBytes = 67_108_864;
+/** When a refused sender should try again. */
 const retryAfterMs = 5_000;
+/** Max time for which a read waits for earlier spans. */
 const catchUpMs = 2_000;
+/** Max time for which a shutdown waits for the database. */
 const closeMs = 5_000;
+/** Delays before a thread that died is started again. */
 const restart = { firstMs: 500, maxMs: 5_000 };
-/** Twice what the largest batch takes. */
+/** Memory of the thread: twice what the largest batch takes. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 };
+/** State of the journal before the thread is started. */
 const idle: JournalState = {
   depth: 0,
   oldestMs: 0,
@@ -44,17 +49,19 @@ const idle: JournalState = {
 };
 
 /**
- * Spans on their way in: a thread of its own reads the bodies and writes what they hold to the spans' journal, another one
- * brings that to the database. Started by the first batch, or at the start where an earlier gateway left a journal.
+ * Takes batches of spans. One thread reads the bodies and appends the spans to the spans' journal; a second one moves them to
+ * the database. The threads are started by the first batch, or by `open` if an earlier gateway left a journal.
  */
 export class SpanIngest {
-  readonly batches = new TypedEvents<KeptBatch>((error) =>
+  /** Emits each batch of which spans were taken. */
+  readonly batches = new TypedEvents<JournalledBatch>((error) =>
     new Logger(SpanIngest.name).error(error, 'a listener of batches failed'),
   );
   private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
-  private last = { state: idle, at: Date.now() };
-  /** Bytes. */
-  private readonly waiting = new CallerSlots(maxWaitingBytes / 2, maxWaitingBytes);
+  /** The latest report of the thread, and when it was received. */
+  private lastReport = { state: idle, at: Date.now() };
+  /** Bytes of bodies that wait for the thread. One caller may have half of them. */
+  private readonly waitingBytes = new CallerSlots(maxWaitingBytes / 2, maxWaitingBytes);
   private closed: Promise<void> | undefined;
 
   constructor(
@@ -62,27 +69,28 @@ export class SpanIngest {
     private readonly onNews: (news: JournalNews) => void,
   ) {}
 
-  /** How the journal keeps up, a quarter of a second ago at most. */
+  /** The journal's state; while spans wait, it is reported four times a second. */
   state(): JournalState {
-    const { state, at } = this.last;
+    const { state, at } = this.lastReport;
     return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
   }
 
-  /** Begins to bring to the database what an earlier gateway left. @throws Error if the journal cannot be opened */
+  /** Begins to store spans that an earlier gateway left in the journal. @throws Error if the journal cannot be opened */
   async open(): Promise<void> {
-    if (existsSync(this.orders.journal.journalDir)) await this.calls().call({ ask: 'open' });
+    if (existsSync(this.orders.journal.journalDir)) await this.thread().call({ ask: 'open' });
   }
 
   /**
-   * Resolves when every good span of the batch is in the journal.
-   * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` if none was taken and it should come again
+   * Resolves when all valid spans of the batch are in the journal.
+   * @param holder whose share of the waiting bytes the batch counts for
+   * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` if the batch should be sent again later
    */
   async take(batch: SpanBatch, holder: string): Promise<Taken> {
-    const release = this.waiting.take(holder, batch.body.length);
+    const release = this.waitingBytes.take(holder, batch.body.length);
     if (!release)
-      throw refusal(`${maxWaitingBytes} bytes of spans wait already, or half as many of this caller`);
+      throw spansFull(`${maxWaitingBytes} bytes of spans wait already, or half as many of this caller`);
     try {
-      const intake = await this.calls().call({ ask: 'take', batch });
+      const intake = await this.thread().call({ ask: 'take', batch });
       if (!intake || !('taken' in intake)) throw refusalOf(intake);
       const { failures = [], ...taken } = intake;
       this.batches.emit({ project: batch.project, spans: taken.taken, failures });
@@ -90,23 +98,23 @@ export class SpanIngest {
     } catch (error) {
       if (error instanceof Refusal) throw error;
       this.onNews({ event: 'write_failed', error: messageOf(error) });
-      throw refusal('The journal of spans cannot be opened or written for now: the log says why');
+      throw spansFull('The journal of spans cannot be opened or written for now: the log says why');
     } finally {
       release();
     }
   }
 
-  /** @throws Error why what was taken until now is not in the database; it stays in the journal */
+  /** Resolves when all taken spans are in the database. @throws Error if they cannot be stored; they stay in the journal */
   async flush(): Promise<void> {
     await this.worker?.call({ ask: 'flush' });
   }
 
-  /** Waits, before a read, until spans sent earlier are found; 2 s at most. */
+  /** Waits until reads find all spans that were taken before, but not longer than `catchUpMs`. */
   async catchUp(): Promise<void> {
-    if (this.last.state.depth > 0) await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
+    if (this.lastReport.state.depth > 0) await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }
 
-  /** Waits a moment for the database; what is left then stays in the journal. */
+  /** Stops the threads. Spans that cannot be stored within `closeMs` stay in the journal. */
   close(): Promise<void> {
     this.closed ??= this.closeNow();
     return this.closed;
@@ -117,68 +125,72 @@ export class SpanIngest {
     await this.worker?.stop();
   }
 
-  private calls(): WorkerCalls<IngestRequest, Intake | undefined, IngestNews> {
+  /** The thread, which is started by the first use. */
+  private thread(): WorkerCalls<IngestRequest, Intake | undefined, IngestNews> {
     if (this.closed) throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs });
     this.worker ??= new WorkerCalls(new URL('./ingest.worker.js', import.meta.url), {
       name: 'span ingest',
       workerData: this.orders,
       resourceLimits,
       restart,
-      onNews: (message: IngestNews) => this.received(message),
+      onNews: (message: IngestNews) => this.onThreadNews(message),
       onDeath: ({ message }, restartInMs = 0) =>
         this.onNews({ event: 'drain_ended', error: message, restartInMs }),
     });
     return this.worker;
   }
 
-  private received(message: IngestNews): void {
-    if ('state' in message) this.last = { state: message.state, at: Date.now() };
+  private onThreadNews(message: IngestNews): void {
+    if ('state' in message) this.lastReport = { state: message.state, at: Date.now() };
     else this.onNews(message.news);
   }
 }
 
-/** An interceptor for routes that answer about spans. */
+/** An interceptor for routes that read spans: they find all spans that were taken before the request. */
 export const SpansUpToDateInterceptor = upToDate(SpanIngest);
 
-const refusal = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
+const spansFull = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
 
 function refusalOf(intake: Extract<Intake, { refused: string }> | undefined): Refusal {
-  if (!intake) return refusal('The thread that reads spans gave no answer');
+  if (!intake) return spansFull('The thread that reads spans gave no answer');
   const { refused, detail } = intake;
-  return refused === 'spans_full' ? refusal(detail) : new Refusal(refused, detail);
+  return refused === 'spans_full' ? spansFull(detail) : new Refusal(refused, detail);
 }
 
-/** Spans of a project that this server took within half a second. */
-interface SpansCame {
+/** Spans of a project that this server took within an announcement's interval. */
+interface NewSpans {
   readonly project: string;
+  /** Number of spans. */
   readonly spans: number;
   /** ISO 8601, UTC. */
   readonly timestamp: string;
 }
 
-interface Followed {
-  readonly ring: EventRing<SpansCame>;
-  /** Accepted but not announced yet. */
-  waiting: number;
+interface FollowedProject {
+  readonly ring: EventRing<NewSpans>;
+  /** Number of spans that are taken but not announced yet. */
+  unannounced: number;
 }
 
-const everyMs = 500;
-/** Name of the ring that has the news of every project. */
+/** Interval of announcements. */
+const announceEveryMs = 500;
+/** Name of the ring that has the new spans of every project. */
 const everyProject = '*';
-/** One who lost its connection learns that something came, not each time that it did. */
-const limits = { maxEntries: 100, maxBytes: 65_536 };
+/** Limits of a ring. They are low, because a page only needs to know that there are new spans. */
+const ringLimits = { maxEntries: 100, maxBytes: 65_536 };
+/** Max projects that have a ring. */
 const maxProjects = 1_000;
 
-/** Notifies pages that follow a project of new spans, at most twice a second. */
+/** Announces the number of new spans to pages that follow a project, at most twice a second. */
 @Injectable()
 export class SpanNews {
-  private readonly followed = new LRUCache<string, Followed>({
+  private readonly followed = new LRUCache<string, FollowedProject>({
     max: maxProjects,
     dispose: ({ ring }) => ring.close(),
   });
 
   constructor(topics: StreamTopics, { batches }: SpanIngest) {
-    batches.subscribe(({ project, spans }) => this.came(project, spans));
+    batches.subscribe(({ project, spans }) => this.onBatch(project, spans));
     topics.add('spans', {
       scope: 'traces:read',
       earlier: 0,
@@ -188,22 +200,23 @@ export class SpanNews {
     });
   }
 
-  private came(project: string, spans: number): void {
+  private onBatch(project: string, spans: number): void {
     for (const name of [project, everyProject]) {
       const followed = this.followed.get(name);
       if (!followed || spans === 0) continue;
-      if (followed.waiting === 0) setTimeout(() => this.tell(name, followed), everyMs).unref();
-      followed.waiting += spans;
+      if (followed.unannounced === 0)
+        setTimeout(() => this.announce(name, followed), announceEveryMs).unref();
+      followed.unannounced += spans;
     }
   }
 
-  private tell(project: string, followed: Followed): void {
-    followed.ring.append({ project, spans: followed.waiting, timestamp: new Date().toISOString() });
-    followed.waiting = 0;
+  private announce(project: string, followed: FollowedProject): void {
+    followed.ring.append({ project, spans: followed.unannounced, timestamp: new Date().toISOString() });
+    followed.unannounced = 0;
   }
 
-  private ringOf(project: string): EventRing<SpansCame> {
-    const followed = this.followed.get(project) ?? { ring: new EventRing(limits), waiting: 0 };
+  private ringOf(project: string): EventRing<NewSpans> {
+    const followed = this.followed.get(project) ?? { ring: new EventRing(ringLimits), unannounced: 0 };
     this.followed.set(project, followed);
     return followed.ring;
   }

@@ -5,11 +5,12 @@ import type { JournalRecord } from '../../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../../journal/table-sink.js';
 import { type SpanRow, startDayOf } from '../span-row.js';
 
-/** A day's partition is gone: the row is good. */
+/** SQLSTATE if a day's partition is missing. Then the row is valid, and the partition is made again. */
 const noPartition = '23514';
 
-/** The sink of the spans' journal. */
+/** Stores the records of the spans' journal. */
 export class SpanSink extends TableSink<SpanRow> {
+  /** Days whose partitions exist. */
   private readonly madeDays = new Set<string>();
 
   constructor(settings: SinkSettings) {
@@ -20,7 +21,7 @@ export class SpanSink extends TableSink<SpanRow> {
     return isValueFault(error) && sqlStateOf(error) !== noPartition;
   }
 
-  /** The ingest alone appends to this journal, so that its entries are spans. */
+  /** A record of this journal has the row of a span as its start, because only the ingest appends to it. */
   protected rowOf({ start }: JournalRecord): SpanRow {
     return start as SpanRow;
   }
@@ -45,7 +46,7 @@ export class SpanSink extends TableSink<SpanRow> {
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
-/** Columns that hold a member of the row as it is; null for what a journal of an older server has not. */
+/** Columns with unconverted members of the row. A member is null if the journal of an older server lacks it. */
 const plain = (type: string, names: string): Record<string, Column<SpanRow>> =>
   Object.fromEntries(names.split(' ').map((name) => [name, [type, (row) => row[name as 'model'] ?? null]]));
 
@@ -67,24 +68,29 @@ const columns: Readonly<Record<string, Column<SpanRow>>> = {
 
 const batch = new ColumnArrays(columns);
 const key = ['project', 'trace_id', 'span_id', 'start_day'];
-const narrow = batch.names.filter((name) => name !== 'attributes');
-const changes = narrow
+/** Columns of the table `spans`; the attributes are in `span_contents`. */
+const spanColumns = batch.names.filter((name) => name !== 'attributes');
+/** Assignments for a span that exists. */
+const changes = spanColumns
   .filter((name) => !key.includes(name) && name !== 'thread_id')
   .map((name) => `${name} = excluded.${name}`);
 
-/** A span below others that names no thread takes that of the roots of its trace, if these name one alone. */
-const threadOf = `CASE WHEN thread_id IS NOT NULL OR parent_span_id IS NULL THEN thread_id
+/**
+ * The thread of a span. A span that has a parent but names no thread belongs to the thread that the root spans of its trace
+ * name, in this batch or an earlier one, if they name only one.
+ */
+const threadOfSpan = `CASE WHEN thread_id IS NOT NULL OR parent_span_id IS NULL THEN thread_id
       WHEN min(root_thread) OVER trace = max(root_thread) OVER trace THEN min(root_thread) OVER trace
       ELSE (SELECT thread_id FROM trace_threads AS known WHERE known.project = batch.project AND known.trace_id = batch.trace_id)
       END`;
-const given = narrow.map((name) => (name === 'thread_id' ? threadOf : name));
+const insertedValues = spanColumns.map((name) => (name === 'thread_id' ? threadOfSpan : name));
 
-/** Inserts spans. Of two with one key the later finish wins, else the first; its attributes go with it. */
+/** Inserts spans with their attributes. A span that exists is replaced if the new one finishes later. */
 const insertStatement = `
   WITH batch AS MATERIALIZED (${batch.select}),
   written AS (
-    INSERT INTO spans AS known (${narrow.join(', ')})
-    SELECT ${given.join(', ')}
+    INSERT INTO spans AS known (${spanColumns.join(', ')})
+    SELECT ${insertedValues.join(', ')}
     FROM (SELECT *, CASE WHEN parent_span_id IS NULL THEN thread_id END AS root_thread FROM batch) AS batch
     WINDOW trace AS (PARTITION BY project, trace_id)
     ORDER BY ${key.join(', ')}
@@ -98,22 +104,22 @@ const insertStatement = `
   ON CONFLICT (${key.join(', ')}) DO UPDATE SET attributes = excluded.attributes`;
 
 /**
- * Writes spans in one statement; one that is there already changes nothing, so that a batch may be repeated. The days
- * that they start on must have been made.
+ * Inserts spans in one statement. Stored spans are not changed by the same ones, so that a batch may be repeated. The
+ * partitions of the days must exist.
  */
 export async function insertSpans(db: Queryable, rows: readonly SpanRow[]): Promise<void> {
-  const once = inOrder(rows);
-  if (once.length === 0) return;
-  await db.query(insertStatement, batch.parametersOf(once));
+  const uniqueRows = latestByKey(rows);
+  if (uniqueRows.length === 0) return;
+  await db.query(insertStatement, batch.parametersOf(uniqueRows));
 }
 
-/** Makes the partitions of days (UTC, as in `2026-01-23`) that are not there yet. */
+/** Makes the partitions of days (UTC, as in `2026-01-23`) that do not exist yet. */
 export async function makeSpanDays(db: Queryable, days: Iterable<string>): Promise<void> {
   for (const day of [...days].sort()) await db.query('SELECT make_spans_day($1::date)', [day]);
 }
 
-/** One row a key, for a statement may touch each once; sorted, so that writers side by side never wait in a circle. */
-function inOrder(rows: readonly SpanRow[]): SpanRow[] {
+/** The latest row of each key, because one statement must not write a row twice. Sorted, so that writers do not deadlock. */
+function latestByKey(rows: readonly SpanRow[]): SpanRow[] {
   const latest = new Map<string, SpanRow>();
   for (const row of rows) {
     const id = JSON.stringify([row.project, row.traceId, row.spanId, startDayOf(row)]);

@@ -6,7 +6,7 @@ import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../../executions/execution-recorder.js';
 import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
 
-/** A controller whose routes answer about one of the caller's projects. */
+/** A controller whose routes read one of the caller's projects. */
 export const OfProject = (path: string, tag: string): ClassDecorator =>
   applyDecorators(
     ApiRoutes(path, tag, 'traces:read'),
@@ -18,11 +18,11 @@ export const OfProject = (path: string, tag: string): ClassDecorator =>
     }),
   );
 
-/** A controller whose routes read spans: those that were sent before a request are found. */
+/** A controller whose routes read spans. They find all spans and executions that were recorded before the request. */
 export const ReadsTraces = (path: string): ClassDecorator =>
   applyDecorators(UseInterceptors(UpToDateInterceptor, SpansUpToDateInterceptor), OfProject(path, 'traces'));
 
-/** The answer of a route, as /openapi.json describes it. */
+/** Describes a route and its response for openapi.json. */
 export const Answers = (
   type: Type,
   summary: string,

@@ -1,114 +1,124 @@
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
-import { maxListed, maxPauseUs, type Slices, selectSlices, slotSeconds } from './slices.sql.js';
-import { callRun, conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
+import { maxListed, maxPauseUs, type SliceQuery, selectSlices, slotSeconds } from './slices.sql.js';
+import { callRunPattern, conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
 
-/** Spans are taken together by the run or the thread that they belong to, or by when they start. */
+/** How spans are grouped: by their run, by their thread, or by the bucket of time in which they start. */
 export type Grouping =
   { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
 
-/** Conditions on a group as a whole. Durations in milliseconds, costs in US dollars. */
+/** Conditions on the figures of a group. Durations are in milliseconds, costs in US dollars. */
 export interface GroupFilter extends Pick<
   SpanFilter,
   'hasErrors' | 'minDurationMs' | 'maxDurationMs' | 'minCost' | 'maxCost'
 > {
-  /** Status of its root spans. */
+  /** Status of the group, which depends on its root spans. */
   readonly status?: 'success' | 'error';
-  /** Some span of it failed. */
+  /** Whether any span failed. */
   readonly failed?: boolean;
 }
 
-/** A filter of groups. */
+/** A filter of groups: by their spans, and by their figures. */
 export interface GroupFilters {
   readonly spans: SpanFilter;
   readonly groups?: GroupFilter;
 }
 
-/** No span starts later. Microseconds. */
+/** The latest time of JavaScript, in microseconds. No span starts later. */
 const latestUs = 8_640_000_000_000_000;
 
-/** The key of a slice's group. */
+/** SQL for the key of a slice's group: the id of its run or thread, or the start of its bucket. */
 const keyOf = (grouping: Grouping): string => {
   if (grouping.by !== 'time') return `${grouping.by}_id`;
   const size = Math.round(grouping.bucketSeconds * 1_000_000);
   return `first_us / ${size} * ${size}`;
 };
 
-/** Whether a group failed: a root span of it did; of a run of calls, the last one. */
+/** SQL for whether a group failed: whether one of its root spans did; of a run that groups calls, whether the last call did. */
 const failedOf = ({ by }: Grouping): string =>
   by === 'run'
-    ? `CASE WHEN key ~ '${callRun}' THEN (array_agg(last_failed ORDER BY last_us DESC, last_id DESC))[1] ELSE bool_or(root_failed) END`
+    ? `CASE WHEN key ~ '${callRunPattern}' THEN (array_agg(last_failed ORDER BY last_us DESC, last_id DESC))[1] ELSE bool_or(root_failed) END`
     : 'bool_or(root_failed)';
 
+// SQL for figures of a group.
 const groupCost = 'coalesce(sum(cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(first_us)) / 1000.0)';
 
-/** The groups of runs or threads of which a span matches. */
-function matching(
+/** Conditions for runs or threads of which a span matches: one on each slice, one on the group. */
+function matchingSpan(
   column: 'run_id' | 'thread_id',
   filter: SpanFilter,
   values: SqlValues,
-): readonly [string, string] {
+): { readonly where: string; readonly having: string } {
   const { project: _, runIds, runKind, startUs = 0, endUs = latestUs, ...others } = filter;
-  const isNarrow = Object.keys(others).length > 0 || endUs - startUs < slotSeconds * 1_000_000;
-  if (isNarrow || (column === 'thread_id' && (runIds ?? runKind)))
-    return [
-      `key = ANY (ARRAY(SELECT DISTINCT ${column} FROM all_spans WHERE ${conditionOf(filter, values)}))`,
-      'true',
-    ];
-  const isRun =
+  const isShort = endUs - startUs < slotSeconds * 1_000_000;
+  const needsSpans =
+    Object.keys(others).length > 0 || isShort || (column === 'thread_id' && (runIds ?? runKind));
+  if (needsSpans) {
+    const keys = `SELECT DISTINCT ${column} FROM all_spans WHERE ${conditionOf(filter, values)}`;
+    return { where: `key = ANY (ARRAY(${keys}))`, having: 'true' };
+  }
+  const where =
     column === 'run_id' ? `key IN (SELECT run_id FROM run_figures WHERE ${ofRuns(filter, values)})` : 'true';
-  if (filter.startUs === undefined && filter.endUs === undefined) return [isRun, 'true'];
-  // A span that starts in a range longer than a slice is the first or the last of some slice, or between two such.
+  if (filter.startUs === undefined && filter.endUs === undefined) return { where, having: 'true' };
+  // In a range that is longer than a slice, some slice has its first or its last span, if any span is in the range.
   const [from, to] = [values.add(startUs), values.add(endUs)];
-  return [isRun, `bool_or(first_us BETWEEN ${from} AND ${to} OR last_us BETWEEN ${from} AND ${to})`];
+  const having = `bool_or(first_us BETWEEN ${from} AND ${to} OR last_us BETWEEN ${from} AND ${to})`;
+  return { where, having };
 }
 
 /**
- * One page of groups, the newest first: `key`, and in `total` how many groups there are. A run or a thread is there with
- * all its spans when one of them matches; a span of time has those that match.
+ * One page of groups, the newest first: the columns `key`, and `total` with the number of all groups. A run or thread matches
+ * with all its spans if one of them matches. A bucket of time has only spans that match.
  */
 export const selectGroupKeys = (
   grouping: Grouping,
   { spans, groups = {} }: GroupFilters,
-  slices: Slices,
+  slices: SliceQuery,
   page: Page,
 ): Statement =>
   statement((values) => {
     const source = selectSlices(slices, values);
-    const [matched, met] =
-      grouping.by === 'time' ? ['true', 'true'] : matching(`${grouping.by}_id`, spans, values);
-    const having = [met];
-    const holds = (comparison: string, value: boolean | number | undefined): void => {
+    const matching =
+      grouping.by === 'time'
+        ? { where: 'true', having: 'true' }
+        : matchingSpan(`${grouping.by}_id`, spans, values);
+    const having = [matching.having];
+    const compare = (comparison: string, value: boolean | number | undefined): void => {
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
-    holds(`${failedOf(grouping)} =`, groups.status && groups.status === 'error');
-    holds('(sum(errors) > 0) =', groups.failed);
-    holds('(sum(errors) > 0) =', groups.hasErrors);
-    holds(`${groupDurationMs} >=`, groups.minDurationMs);
-    holds(`${groupDurationMs} <=`, groups.maxDurationMs);
-    holds(`${groupCost} >=`, groups.minCost);
-    holds(`${groupCost} <=`, groups.maxCost);
+    compare(`${failedOf(grouping)} =`, groups.status && groups.status === 'error');
+    compare('(sum(errors) > 0) =', groups.failed);
+    compare('(sum(errors) > 0) =', groups.hasErrors);
+    compare(`${groupDurationMs} >=`, groups.minDurationMs);
+    compare(`${groupDurationMs} <=`, groups.maxDurationMs);
+    compare(`${groupCost} >=`, groups.minCost);
+    compare(`${groupCost} <=`, groups.maxCost);
     return `
     WITH RECURSIVE ${source}
     SELECT key, count(*) OVER ()::int AS total
     FROM (SELECT *, ${keyOf(grouping)} AS key FROM slices) AS slices
-    WHERE key IS NOT NULL AND ${matched}
+    WHERE key IS NOT NULL AND ${matching.where}
     GROUP BY key
     HAVING ${having.join(' AND ')}
     ORDER BY min(first_us) DESC, key
     LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}`;
   });
 
+/** A condition on `run_figures`, for filters of runs by id and kind. */
 const ofRuns = ({ project, runIds, runKind }: SpanFilter, values: SqlValues): string =>
   `${conditionOf({ project, ...(runIds && { runIds }) }, values)} ${runKind ? `AND ${isOfKind(runKind)}` : ''}`;
 
+/** The ids of a page of runs, the newest first. */
 const runsPage = (filter: SpanFilter, { limit, offset }: Page, values: SqlValues): string => `
     SELECT run_id AS key FROM run_figures
     WHERE ${ofRuns(filter, values)}
     ORDER BY start_us DESC, run_id
     LIMIT ${values.add(limit)} OFFSET ${values.add(offset)}`;
 
-/** One page of runs on which there is no condition but their ids and kind: no others must be counted for it. */
+/**
+ * One page of runs for a filter by id and kind only. It reads the table of runs, so that only the runs of the page must be
+ * counted.
+ */
 export const selectRunKeys = (filter: SpanFilter, page: Page): Statement =>
   statement(
     (values) => `
@@ -116,11 +126,11 @@ export const selectRunKeys = (filter: SpanFilter, page: Page): Statement =>
     FROM (${runsPage(filter, page, values)}) AS page`,
   );
 
-/** The same as a condition. */
+/** A condition on runs: those of the page that `selectRunKeys` has. */
 export const runsOnPage = (filter: SpanFilter, page: Page, values: SqlValues): string =>
   `run_id = ANY (ARRAY(${runsPage(filter, page, values)}))`;
 
-/** Lists of different values in a group. */
+/** Lists of distinct values in a group's figures, with the column of slices that each comes from. */
 const lists = {
   thread_ids: 'ARRAY[thread_id]',
   trace_ids: 'trace_ids',
@@ -132,9 +142,13 @@ const lists = {
   errors: 'error_texts',
 } as const;
 
-/** Those of a group whose lists are empty. */
+/** The lists of a group without any values. */
 export const noLists = Object.fromEntries(Object.keys(lists).map((name) => [name, []]));
-/** Most slices have the same models, tools and labels: their lists are compared first, their entries then. */
+
+/**
+ * The CTE `listed` with the lists of each group. Most slices of a group have equal lists, so whole lists are compared first,
+ * their entries afterwards.
+ */
 const listed = `
     listed AS MATERIALIZED (
       SELECT key, json_object_agg(name, list) AS lists
@@ -154,7 +168,7 @@ const listed = `
       GROUP BY key
     )`;
 
-/** The first spans without a parent are in the slices that have the first of these. */
+/** The CTE `roots` with the first root spans of each group. Only the slices with the earliest roots are read for them. */
 const roots = `
     roots AS MATERIALIZED (
       SELECT key, (array_agg(id ORDER BY start_us, id))[1:${maxListed}] AS ids
@@ -169,10 +183,10 @@ const roots = `
     )`;
 
 /**
- * The figures of some groups, one row a group. Full joins, because the planner expects one row of each part: for a left join it
- * would go through a part once for each group.
+ * The figures of groups, one row per group. Full joins, because the planner expects one row of each CTE: for a left join it
+ * would use a nested loop over all groups.
  */
-export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
+export const selectGroups = (grouping: Grouping, slices: SliceQuery): Statement =>
   statement(
     (values) => `
     WITH RECURSIVE ${selectSlices(slices, values)}, keyed AS MATERIALIZED (
@@ -186,25 +200,26 @@ export const selectGroups = (grouping: Grouping, slices: Slices): Statement =>
       FROM keyed WHERE key IS NOT NULL GROUP BY key
     ), found AS MATERIALIZED (
       SELECT key, count(DISTINCT (run_id, finding))::int AS findings FROM keyed, unnest(findings) AS finding GROUP BY key
-    ), ${listed}, ${roots}, ${seen}
-    SELECT key, ${activity} AS activity, lists, coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
+    ), ${listed}, ${roots}, ${activeParts}
+    SELECT key, ${activityLetters} AS activity, lists, coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
            first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
            error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
-    FROM sums FULL JOIN seen USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
+    FROM sums FULL JOIN active_parts USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
   );
 
-/** Equal parts of the time of a group in `activity`. */
+/** Number of equal parts of a group's time, of which `activity` has a letter each. */
 const parts = 40;
 
-const eachTime = (name: string): string =>
+/** The times of a slice: for long groups the roughly joined ones, of which there are fewer. */
+const timesOf = (name: 'from' | 'to' | 'states'): string =>
   `CASE WHEN length >= ${parts * maxPauseUs} THEN rough_${name} ELSE active_${name} END`;
 
 /**
- * A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, or `-`. Parts
- * are bits until then.
+ * The CTE `active_parts`: for each group, the parts of its time in which spans failed, tools ran and models were called, as
+ * bits. A span has the bits from its first to its last part; a failed span of another kind (state 4) has only its last.
  */
-const seen = `
-    seen AS MATERIALIZED (
+const activeParts = `
+    active_parts AS MATERIALIZED (
       SELECT key, bit_or(bits) FILTER (WHERE state >= 3) AS failed, bit_or(bits) FILTER (WHERE state = 2) AS tools,
              bit_or(bits) FILTER (WHERE state = 1) AS models
       FROM (
@@ -213,8 +228,8 @@ const seen = `
           SELECT key, state, ((from_us - start_us) * ${parts} / length)::int AS first,
                  greatest(((to_us - start_us) * ${parts} + length - 1) / length - 1, 0)::int AS last
           FROM (
-            SELECT key, start_us, length, unnest(${eachTime('from')}) AS from_us, unnest(${eachTime('to')}) AS to_us,
-                   unnest(${eachTime('states')}) AS state
+            SELECT key, start_us, length, unnest(${timesOf('from')}) AS from_us, unnest(${timesOf('to')}) AS to_us,
+                   unnest(${timesOf('states')}) AS state
             FROM (
               SELECT keyed.*, sums.first_us AS start_us, greatest(sums.finish_us - sums.first_us, 1) AS length
               FROM sums FULL JOIN keyed USING (key)
@@ -225,13 +240,14 @@ const seen = `
       GROUP BY key
     )`;
 
-const activity = `(
+/** A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, else `-`. */
+const activityLetters = `(
       SELECT string_agg(CASE WHEN failed >> part & 1 = 1 THEN 'e' WHEN tools >> part & 1 = 1 THEN 't'
                              WHEN models >> part & 1 = 1 THEN 'm' ELSE '-' END, '' ORDER BY part)
       FROM generate_series(0, ${parts - 1}) AS part)`;
 
-/** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
-export const selectFigures = (slices: Slices, bucketSeconds?: number): Statement =>
+/** Model calls, errors, cost, tokens and latency: of all spans, or by bucket of time. */
+export const selectFigures = (slices: SliceQuery, bucketSeconds?: number): Statement =>
   statement((values) => {
     const bucket = bucketSeconds ? `(${keyOf({ by: 'time', bucketSeconds })})::float8` : 'NULL::float8';
     return `

@@ -3,18 +3,25 @@ import { billableSpans } from './billable-spans.sql.js';
 import { conditionOf, isOfKind, type SpanFilter } from './span-filter.sql.js';
 import { findingKey } from './summary.sql.js';
 
-/** The most entries of a list that a group shows, such as its traces. */
+// A slice has the figures of all spans of a run and thread that start in the same slot of time. Slices of runs are stored in
+// the table `run_slices`. They are valid for one version of the run: triggers give a run a new version if its spans change.
+
+/** Max entries of a list in the figures of a group, such as its traces. */
 export const maxListed = 100;
 
-/** Spans of a slice start within it: a bucket of so many seconds, or of a multiple, has whole slices. */
+/** Length of a slot. Buckets whose length is a multiple of it consist of whole slices. */
 export const slotSeconds = 300;
 
-/** Pauses in `rough_from` and so on: a group of which a fortieth takes longer has no such part without a letter. */
+/**
+ * Max pause between active times that are joined in the columns `rough_*`. These are read for long groups, in which such a
+ * pause is shorter than a part of `activity`.
+ */
 export const maxPauseUs = 30_000_000;
 
+/** The column of the group in which the parents of spans are searched; undefined: among all selected spans. */
 export type Within = 'run_id' | 'thread_id' | undefined;
 
-/** A condition for spans without a parent in the group. */
+/** A condition for root spans: those without a parent in the group. */
 const isRoot = (within: Within): string => `NOT EXISTS (
         SELECT FROM chosen AS parent
         WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id
@@ -23,24 +30,28 @@ const isRoot = (within: Within): string => `NOT EXISTS (
 const distinct = (column: string, condition = `${column} IS NOT NULL`): string =>
   `array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${condition})`;
 
+// SQL about a span. Active spans are those of models and tools.
 const failed = `status = 'error'`;
 const isActive = `kind IN ('llm', 'tool')`;
+/** The state of a span for `activity`: 1 model call, 2 tool call, 3 failed call of either, 4 other failed span. */
 const state = `CASE WHEN ${failed} THEN CASE WHEN ${isActive} THEN 3 ELSE 4 END WHEN kind = 'tool' THEN 2 ELSE 1 END`;
+/** The values of a column in active or failed spans. */
 const active = (column: string): string => `array_agg(${column}) FILTER (WHERE ${isActive} OR ${failed})`;
 
-/** Columns of `run_slices` and of what is counted now. */
+/** Columns that `run_slices` and `counted_slices` have in common. */
 const columns = `run_id, thread_id, slot_us, first_us, last_us, finish_us, spans, errors, calls, call_ms, cost, input_tokens,
       output_tokens, root_failed, last_id, last_failed, trace_ids, request_models, used_models, used_tools, labels, error_texts,
       findings, root_starts, root_ids, root_operation, active_from, active_to, active_states,
       rough_from, rough_to, rough_states`;
 
 /**
- * The spans that meet a condition as the CTE `counted_slices`. Times of one state that overlap become one: it covers the same
- * parts of any longer time.
- * @returns text that goes on after `WITH RECURSIVE`
+ * The slices of the spans that meet a condition, as the CTE `counted_slices`. Overlapping times of the same state are joined
+ * (`active_*`), and again over short pauses (`rough_*`).
+ * @param seconds length of a slot
+ * @returns text that follows `WITH RECURSIVE`
  */
 const countedSlices = (condition: string, within: Within, seconds = slotSeconds): string => `
-    ${billableSpans(condition, within)}, whole AS (
+    ${billableSpans(condition, within)}, unjoined AS (
       SELECT run_id, thread_id, start_us / ${seconds * 1_000_000} * ${seconds * 1_000_000} AS slot_us, min(start_us) AS first_us,
              max(start_us) AS last_us, max(finish_us) AS finish_us, count(*) AS spans, count(*) FILTER (WHERE ${failed}) AS errors,
              count(*) FILTER (WHERE is_call) AS calls, array_agg(duration_ms) FILTER (WHERE is_call AND duration_ms > 0) AS call_ms,
@@ -59,12 +70,12 @@ const countedSlices = (condition: string, within: Within, seconds = slotSeconds)
       FROM (SELECT *, ${isRoot(within)} AS is_root FROM counted AS spans) AS spans
       GROUP BY 1, 2, 3
     ), counted_slices AS (
-      SELECT * FROM whole,
+      SELECT * FROM unjoined,
         LATERAL (${joined('starts, ends, states')}) AS active (active_from, active_to, active_states),
         LATERAL (${joined('active_from, active_to, active_states', maxPauseUs)}) AS rough (rough_from, rough_to, rough_states)
     )`;
 
-/** Joins times of one state that overlap, or have a pause of less than so many microseconds between them. */
+/** Joins times of the same state that overlap, or have a shorter pause than `pauseUs` between them. */
 const joined = (times: string, pauseUs = 0): string => `
           SELECT array_agg(from_us), array_agg(to_us), array_agg(state)
           FROM (
@@ -81,12 +92,12 @@ const joined = (times: string, pauseUs = 0): string => `
             GROUP BY state, island
           ) AS joined`;
 
-/** Slices that hold of the runs of a project. */
-const keptSlices = `run_slices AS slice JOIN run_figures AS run USING (project, run_id, version)`;
+/** The stored slices that belong to the current version of their run. */
+const validSlices = `run_slices AS slice JOIN run_figures AS run USING (project, run_id, version)`;
 
-/** A condition on slices: their run has some that may have spans of a range. */
-const startingIn = (
-  { project, startUs = 0, endUs = Number.MAX_SAFE_INTEGER }: NonNullable<Slices['reads']>,
+/** A condition on slices: those of runs that may have spans in a range. */
+const ofRunsIn = (
+  { project, startUs = 0, endUs = Number.MAX_SAFE_INTEGER }: NonNullable<SliceQuery['range']>,
   values: SqlValues,
 ): string => `run_id = ANY (ARRAY(
       SELECT DISTINCT run_id FROM run_slices
@@ -94,100 +105,116 @@ const startingIn = (
         AND slot_us BETWEEN ${values.add(startUs - slotSeconds * 1_000_000)} AND ${values.add(endUs)}
     ))`;
 
-/** Slices that a question reads. */
-export interface Slices {
+/** The slices that a statement reads. */
+export interface SliceQuery {
   readonly filter: SpanFilter;
-  /** Runs whose spans are counted now; undefined: all, and no slice is taken from the table. */
-  readonly direct?: readonly string[] | undefined;
-  /** Only runs with a slice in this range are read. */
-  readonly reads?: Pick<SpanFilter, 'project' | 'startUs' | 'endUs'> | undefined;
+  /** Runs whose spans the statement counts itself; of other runs it reads stored slices. Undefined: it counts all spans. */
+  readonly runsCountedNow?: readonly string[] | undefined;
+  /** Limits the stored slices to runs with a slice in this range. */
+  readonly range?: Pick<SpanFilter, 'project' | 'startUs' | 'endUs'> | undefined;
   readonly within: Within;
+  /** Length of a slot of slices that are counted now; default: `slotSeconds`. */
   readonly seconds?: number | undefined;
 }
 
-/** @returns the CTE `slices` */
-export function selectSlices({ filter, direct, reads, within, seconds }: Slices, values: SqlValues): string {
-  const counted = (runs = ''): string =>
-    countedSlices(`${conditionOf(filter, values)}${runs}`, within, seconds);
-  if (!direct) return `${counted()}, slices AS (SELECT ${columns} FROM counted_slices)`;
+/** The slices as the CTE `slices`. @returns text that follows `WITH RECURSIVE` */
+export function selectSlices(
+  { filter, runsCountedNow, range, within, seconds }: SliceQuery,
+  values: SqlValues,
+): string {
+  const counted = (ofRuns = ''): string =>
+    countedSlices(`${conditionOf(filter, values)}${ofRuns}`, within, seconds);
+  if (!runsCountedNow) return `${counted()}, slices AS (SELECT ${columns} FROM counted_slices)`;
   const { project, runIds, threadIds, startUs, endUs, runKind } = filter;
-  const runs = values.add([...direct]);
+  const runs = values.add([...runsCountedNow]);
   const conditions = [`project = ${values.add(project)}`, `run_id <> ALL (${runs}::text[])`];
-  const hold = (comparison: string, value: unknown): void => {
+  const addCondition = (comparison: string, value: unknown): void => {
     if (value !== undefined) conditions.push(comparison.replace('?', () => values.add(value)));
   };
-  hold('run_id = ANY (?::text[])', runIds);
-  hold('thread_id = ANY (?::text[])', threadIds);
-  hold('first_us >= ?', startUs);
-  hold('last_us <= ?', endUs);
+  addCondition('run_id = ANY (?::text[])', runIds);
+  addCondition('thread_id = ANY (?::text[])', threadIds);
+  addCondition('first_us >= ?', startUs);
+  addCondition('last_us <= ?', endUs);
   if (runKind) conditions.push(isOfKind(runKind));
-  if (reads) conditions.push(startingIn(reads, values));
-  const kept = `SELECT ${columns} FROM ${keptSlices} WHERE ${conditions.join(' AND ')}`;
-  if (direct.length === 0) return `slices AS (${kept})`;
+  if (range) conditions.push(ofRunsIn(range, values));
+  const stored = `SELECT ${columns} FROM ${validSlices} WHERE ${conditions.join(' AND ')}`;
+  if (runsCountedNow.length === 0) return `slices AS (${stored})`;
   return `${counted(` AND run_id = ANY (${runs}::text[])`)}, slices AS (
-      ${kept} UNION ALL SELECT ${columns} FROM counted_slices
+      ${stored} UNION ALL SELECT ${columns} FROM counted_slices
     )`;
 }
 
-/** A condition on a run: its slices are not of its version. */
+/** A condition on a run: its current version is not counted. */
 const isUncounted = 'counted IS DISTINCT FROM version';
 
-/** A condition on the runs that a question reads; undefined: none. */
+/** A condition on the runs whose stored slices a statement reads; undefined: none. */
 export type RunsRead = ((values: SqlValues) => string) | undefined;
 
+/** A run whose current version is not counted. */
 export interface UncountedRun {
   readonly project: string;
+  /** The run's id. */
   readonly key: string;
   readonly version: string;
-  /** It lost spans. */
+  /** Whether the run lost spans. */
   readonly unsettled: boolean;
 }
 
-/** Runs to be counted before a question is asked: those that it reads, and those that lost spans, of all projects unless one is named. */
+/**
+ * Runs that must be counted before their slices are read: uncounted ones of those that a statement reads, and runs that lost
+ * spans.
+ * @param project undefined: all projects
+ */
 export const selectUncounted = (project: string | undefined, read: RunsRead, limit: number): Statement =>
   statement((values) => {
-    const each = (condition: string): string => `
+    const runsWith = (condition: string): string => `
     SELECT project, run_id AS key, version, start_us IS NULL AS unsettled FROM run_figures AS run
     WHERE ${project === undefined ? 'true' : `project = ${values.add(project)}`} AND ${condition}`;
-    const wanted = read ? `UNION ${each(`${read(values)} AND ${isUncounted}`)}` : '';
-    return `${each('start_us IS NULL')} ${wanted} ORDER BY project, key LIMIT ${values.add(limit)}`;
+    const wanted = read ? `UNION ${runsWith(`${read(values)} AND ${isUncounted}`)}` : '';
+    return `${runsWith('start_us IS NULL')} ${wanted} ORDER BY project, key LIMIT ${values.add(limit)}`;
   });
 
-/** Counts runs of a project. Slices of other versions go; others may count the same runs: neither waits long. */
+/**
+ * Stores the slices of runs, and deletes slices of their other versions. Replicas may count the same runs at the same time:
+ * locked rows are skipped, and slices that exist are kept.
+ */
 export const countSlices = (project: string, runIds: readonly string[]): Statement =>
   statement((values) => {
     const condition = conditionOf({ project, runIds }, values);
-    const own = `project = ${values.add(project)}`;
+    const ofProject = `project = ${values.add(project)}`;
     return `
     WITH RECURSIVE ${countedSlices(condition, 'run_id')}, old AS (
       SELECT slice.ctid FROM run_slices AS slice JOIN run_figures AS run USING (project, run_id)
       WHERE ${condition} AND slice.version <> run.version
       FOR UPDATE OF slice SKIP LOCKED
-    ), gone AS (
+    ), deleted AS (
       DELETE FROM run_slices WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
     )
     INSERT INTO run_slices (project, version, ${columns})
-    SELECT project, version, ${columns} FROM counted_slices JOIN (SELECT project, run_id, version FROM run_figures WHERE ${own}) AS run USING (run_id)
+    SELECT project, version, ${columns} FROM counted_slices JOIN (SELECT project, run_id, version FROM run_figures WHERE ${ofProject}) AS run USING (run_id)
     ORDER BY run_id, slot_us
     ON CONFLICT DO NOTHING`;
   });
 
-/** Notes that runs were counted, unless these have changed since; those without spans go. Others may do or mark the same: none waits. */
+/**
+ * Marks runs as counted, unless they have changed since, and deletes runs without spans. Locked rows are skipped: another
+ * replica is marking them, or their spans are changing.
+ */
 export const settleRuns = (
   project: string,
   runs: readonly Pick<UncountedRun, 'key' | 'version'>[],
 ): Statement => ({
   text: `
-    WITH same AS (
+    WITH unchanged AS (
       SELECT run_id, version FROM run_figures AS run
-      JOIN unnest($2::text[], $3::bigint[]) AS seen (run_id, version) USING (run_id, version)
+      JOIN unnest($2::text[], $3::bigint[]) AS given (run_id, version) USING (run_id, version)
       WHERE project = $1
       FOR UPDATE OF run SKIP LOCKED
     ), figured AS (
       SELECT run_id, min(first_us) AS start_us, sum(spans) AS spans
-      FROM same LEFT JOIN (SELECT * FROM run_slices WHERE project = $1) AS slice USING (run_id, version)
+      FROM unchanged LEFT JOIN (SELECT * FROM run_slices WHERE project = $1) AS slice USING (run_id, version)
       GROUP BY run_id
-    ), gone AS (
+    ), deleted AS (
       DELETE FROM run_figures AS run USING figured
       WHERE project = $1 AND run.run_id = figured.run_id AND figured.start_us IS NULL
     )
@@ -200,41 +227,44 @@ export const settleRuns = (
 });
 
 /**
- * Runs of which a question takes no slices: those that are not counted, that share a trace with another run (or have one of
- * several threads, for figures of threads), and of which a range or a bucket takes some spans of a slice.
+ * Runs whose stored slices a statement cannot use:
+ * - uncounted runs
+ * - runs that share a trace with another run, because their spans may report the same model call
+ * - for groups by thread: runs with a trace in several threads, for the same reason
+ * - for groups by time: runs with a slice that is partly outside of the range or of a bucket
  */
-export const selectDirect = (
-  { filter, reads, within }: Slices,
+export const selectRunsToCountNow = (
+  { filter, range, within }: SliceQuery,
   uncounted: readonly string[],
   bucketSeconds?: number,
 ): Statement =>
   statement((values) => {
     const { project } = filter;
-    const others = { project, runIds: uncounted };
-    const threads = `min(coalesce(thread_id, '')) <> max(coalesce(thread_id, '')) OR bool_or(thread_id IS NULL) <> bool_and(thread_id IS NULL)`;
+    const ofUncounted = { project, runIds: uncounted };
+    const hasSeveralThreads = `min(coalesce(thread_id, '')) <> max(coalesce(thread_id, '')) OR bool_or(thread_id IS NULL) <> bool_and(thread_id IS NULL)`;
     return `
-    WITH kept AS MATERIALIZED (
-      SELECT run_id, thread_id, first_us, last_us, trace_ids FROM ${keptSlices}
-      WHERE project = ${values.add(project)} ${reads ? `AND ${startingIn(reads, values)}` : ''}
+    WITH stored AS MATERIALIZED (
+      SELECT run_id, thread_id, first_us, last_us, trace_ids FROM ${validSlices}
+      WHERE project = ${values.add(project)} ${range ? `AND ${ofRunsIn(range, values)}` : ''}
     ), traces AS (
-      SELECT run_id, thread_id, unnest(trace_ids) AS trace_id FROM kept
-      ${uncounted.length > 0 ? `UNION ALL SELECT DISTINCT run_id, NULL, trace_id FROM all_spans WHERE ${conditionOf(others, values)}` : ''}
+      SELECT run_id, thread_id, unnest(trace_ids) AS trace_id FROM stored
+      ${uncounted.length > 0 ? `UNION ALL SELECT DISTINCT run_id, NULL, trace_id FROM all_spans WHERE ${conditionOf(ofUncounted, values)}` : ''}
     )
     SELECT DISTINCT unnest(runs) AS key FROM (
       SELECT array_agg(run_id) AS runs FROM traces
-      GROUP BY trace_id HAVING min(run_id COLLATE "C") <> max(run_id COLLATE "C") ${within ? `OR ${threads}` : ''}
+      GROUP BY trace_id HAVING min(run_id COLLATE "C") <> max(run_id COLLATE "C") ${within ? `OR ${hasSeveralThreads}` : ''}
     ) AS shared
     UNION SELECT unnest(${values.add([...uncounted])}::text[])
-    ${within ? '' : `UNION SELECT run_id FROM kept GROUP BY run_id HAVING ${straddles(filter, bucketSeconds, values)}`}`;
+    ${within ? '' : `UNION SELECT run_id FROM stored GROUP BY run_id HAVING ${isPartlyIn(filter, bucketSeconds, values)}`}`;
   });
 
-/** Whether a range has some spans of a run, or a bucket some of a slice. */
-function straddles(
+/** A condition on a run in the range: some of its spans are outside of the range, or a slice has spans of two buckets. */
+function isPartlyIn(
   { startUs = 0, endUs = Number.MAX_SAFE_INTEGER }: SpanFilter,
   bucketSeconds: number | undefined,
   values: SqlValues,
 ): string {
   const [from, to, size] = [values.add(startUs), values.add(endUs), (bucketSeconds ?? 0) * 1_000_000];
-  const slice = size > 0 ? `OR bool_or(first_us / ${size} <> last_us / ${size})` : '';
-  return `min(first_us) <= ${to} AND max(last_us) >= ${from} AND (min(first_us) < ${from} OR max(last_us) > ${to} ${slice})`;
+  const orInTwoBuckets = size > 0 ? `OR bool_or(first_us / ${size} <> last_us / ${size})` : '';
+  return `min(first_us) <= ${to} AND max(last_us) >= ${from} AND (min(first_us) < ${from} OR max(last_us) > ${to} ${orInTwoBuckets})`;
 }

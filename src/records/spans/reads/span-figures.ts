@@ -12,10 +12,10 @@ import {
 import {
   countSlices,
   type RunsRead,
-  selectDirect,
+  selectRunsToCountNow,
   selectUncounted,
   settleRuns,
-  type Slices,
+  type SliceQuery,
   slotSeconds,
   type UncountedRun,
 } from './slices.sql.js';
@@ -23,62 +23,72 @@ import type { Page, SpanFilter } from './span-filter.sql.js';
 import type * as views from './trace-views.dto.js';
 
 type Select = <Row>(statement: Statement) => Promise<Row[]>;
-/** Statements that see the spans as they are at one moment. */
-type AtOnce = <T>(work: (select: Select) => Promise<T>) => Promise<T>;
+/** Runs statements that see the same state of the database. */
+type InSnapshot = <T>(work: (select: Select) => Promise<T>) => Promise<T>;
 
-/** The figures of a run, a thread or a span of time, whose start in microseconds is the key. */
+/** The figures of a run, a thread or a bucket of time. The key is the id, or the start of the bucket in microseconds. */
 export type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
 
-type Seen<T> = { readonly answer: T } | { readonly uncounted: UncountedRun[]; readonly isFull: boolean };
+/** The result of a read; or the runs that must be counted before it, of which there may be more if the list is full. */
+type ReadAttempt<T> =
+  { readonly result: T } | { readonly uncounted: UncountedRun[]; readonly isFull: boolean };
 
-/** Runs counted at a time. */
+/** Max runs that are counted at a time. */
 const maxCounted = 100;
-/** Looks while others change spans of the project. */
-const maxLooks = 5;
+/** Max attempts to read while spans of the project keep changing. */
+const maxAttempts = 5;
 
 /**
- * Figures of many spans, added up from slices of their runs. The table has slices from when a run was counted last; triggers
- * give a run another version whenever one of its spans comes, changes or goes, and such a run is counted when it is read.
+ * Figures of many spans, added from stored slices of their runs (slices.sql.ts). Runs that have changed since they were
+ * counted are counted again when they are read.
  */
 export class SpanFigures {
   constructor(
     private readonly select: Select,
-    private readonly atOnce: AtOnce,
+    private readonly inSnapshot: InSnapshot,
   ) {}
 
+  /** One page of groups with their figures, the newest first. */
   groups(grouping: Grouping, filters: GroupFilters, page: Page): Promise<views.Listed<GroupRow>> {
     const { spans, groups = {} } = filters;
     const { by } = grouping;
-    const isPage = by === 'run' && isOfRuns(spans) && Object.keys(groups).length === 0;
     const bucketSeconds = by === 'time' ? grouping.bucketSeconds : undefined;
-    const wanted =
-      by === 'time'
-        ? timed(spans, bucketSeconds)
-        : {
-            filter: { project: spans.project },
-            within: `${by}_id` as const,
-            reads: by === 'run' ? rangeOf(spans) : undefined,
-          };
-    const runs: RunsRead = isPage
+    const isPlainPageOfRuns = by === 'run' && isByRun(spans) && Object.keys(groups).length === 0;
+    const runsRead: RunsRead = isPlainPageOfRuns
       ? (values) => runsOnPage(spans, page, values)
-      : isOfTime(spans) || by !== 'time'
+      : by !== 'time' || isByTime(spans)
         ? () => 'true'
         : undefined;
-    return this.read(spans.project, runs, async (select, uncounted) => {
-      const slices = runs ? await directOf(select, wanted, uncounted, bucketSeconds) : wanted;
-      const keysOf = (at: Page): Promise<{ key: string; total: number }[]> =>
-        select(isPage ? selectRunKeys(spans, at) : selectGroupKeys(grouping, filters, slices, at));
-      const keys = await keysOf(page);
-      const total =
-        keys[0]?.total ?? (page.offset === 0 ? 0 : ((await keysOf({ limit: 1, offset: 0 }))[0]?.total ?? 0));
+    const query: SliceQuery =
+      by === 'time'
+        ? sliceQueryByTime(spans, bucketSeconds)
+        : {
+            filter: { project: spans.project },
+            within: `${by}_id`,
+            range: by === 'run' ? rangeOf(spans) : undefined,
+          };
+    return this.read(spans.project, runsRead, async (select, uncounted) => {
+      const slices = runsRead ? await withRunsCountedNow(select, query, uncounted, bucketSeconds) : query;
+      const selectKeys = (ofPage: Page): Promise<{ key: string; total: number }[]> =>
+        select(
+          isPlainPageOfRuns
+            ? selectRunKeys(spans, ofPage)
+            : selectGroupKeys(grouping, filters, slices, ofPage),
+        );
+      const keys = await selectKeys(page);
+      // Rows have the total. A page beyond the end has no rows, so the first page is asked for it.
+      const isBeyondEnd = keys.length === 0 && page.offset > 0;
+      const [first] = isBeyondEnd ? await selectKeys({ limit: 1, offset: 0 }) : keys;
+      const total = first?.total ?? 0;
       const pagination = { ...page, total };
       if (keys.length === 0) return { data: [], pagination };
-      const filter = ofGroups(grouping, spans, keys);
-      const isCut = slices.direct && by === 'time' && total > keys.length;
-      const shown = isCut
-        ? await directOf(select, timed(filter, bucketSeconds), uncounted, bucketSeconds)
-        : { ...slices, filter, reads: by === 'time' ? slices.reads : undefined };
-      const rows = await select<GroupRow & { lists: object | null }>(selectGroups(grouping, shown));
+      const filter = filterOfGroups(grouping, spans, keys);
+      // The range of a page of buckets is shorter than that of the list, so other slices are partly outside of it.
+      const isPartOfList = slices.runsCountedNow && by === 'time' && total > keys.length;
+      const slicesOfPage = isPartOfList
+        ? await withRunsCountedNow(select, sliceQueryByTime(filter, bucketSeconds), uncounted, bucketSeconds)
+        : { ...slices, filter, range: by === 'time' ? slices.range : undefined };
+      const rows = await select<GroupRow & { lists: object | null }>(selectGroups(grouping, slicesOfPage));
       const byKey = new Map(
         rows.map(({ lists, ...row }) => [String(row.key), { ...noLists, ...lists, ...row }]),
       );
@@ -86,57 +96,61 @@ export class SpanFigures {
     });
   }
 
-  /** One row without `bucketSeconds`, whose bucket means nothing. */
+  /** Figures by bucket; without `bucketSeconds` one row with the figures of all spans, whose bucket is null. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
-    const wanted = timed(filter, bucketSeconds);
-    const runs = isOfTime(filter) ? () => 'true' : undefined;
-    return this.read(filter.project, runs, async (select, uncounted) => {
-      const slices = runs ? await directOf(select, wanted, uncounted, bucketSeconds) : wanted;
+    const query = sliceQueryByTime(filter, bucketSeconds);
+    const runsRead = isByTime(filter) ? () => 'true' : undefined;
+    return this.read(filter.project, runsRead, async (select, uncounted) => {
+      const slices = runsRead ? await withRunsCountedNow(select, query, uncounted, bucketSeconds) : query;
       return select(selectFigures(slices, bucketSeconds));
     });
   }
 
-  /** Counts the runs that lost spans, or that an older server counted, and forgets those that have no spans any more. */
+  /** Counts the runs that lost spans, or that an older server counted. Deletes runs that have no spans any more. */
   async settle(): Promise<void> {
-    for (let left = maxCounted; left === maxCounted;) {
+    const countedByOlderServer = (): string => 'figures IS NOT NULL';
+    for (let found = maxCounted; found === maxCounted;) {
       const runs = await this.select<UncountedRun>(
-        selectUncounted(undefined, () => 'figures IS NOT NULL', maxCounted),
+        selectUncounted(undefined, countedByOlderServer, maxCounted),
       );
-      for (const [project, lost] of Map.groupBy(runs, (run) => run.project)) await this.count(project, lost);
-      left = runs.length;
+      for (const [project, ofProject] of Map.groupBy(runs, (run) => run.project))
+        await this.count(project, ofProject);
+      found = runs.length;
     }
   }
 
-  /** Asks about runs once they are counted. Some may have changed since, or cannot be stored: `uncounted`. */
+  /**
+   * Reads figures after the runs that they need are counted.
+   * @param readFigures gets the runs that still are not counted: they changed meanwhile, or their slices cannot be stored
+   */
   private async read<T>(
     project: string,
-    runs: RunsRead,
-    ask: (select: Select, uncounted: string[]) => Promise<T>,
+    runsRead: RunsRead,
+    readFigures: (select: Select, uncounted: string[]) => Promise<T>,
   ): Promise<T> {
-    for (let looks = 0; ;) {
-      const seen = await this.atOnce(async (select): Promise<Seen<T>> => {
-        const uncounted = await select<UncountedRun>(selectUncounted(project, runs, maxCounted));
+    for (let attempts = 0; ;) {
+      const attempt = await this.inSnapshot(async (select): Promise<ReadAttempt<T>> => {
+        const uncounted = await select<UncountedRun>(selectUncounted(project, runsRead, maxCounted));
         const isFull = uncounted.length === maxCounted;
-        const isEnough = looks > 0 && !isFull && !uncounted.some(({ unsettled }) => unsettled);
-        if (uncounted.length > 0 && looks < maxLooks && !isEnough) return { uncounted, isFull };
-        return {
-          answer: await ask(
-            select,
-            uncounted.map(({ key }) => key),
-          ),
-        };
+        const lostSpans = uncounted.some(({ unsettled }) => unsettled);
+        // After the first attempt, few uncounted runs are counted by the statement itself, unless they may have no spans.
+        const canRead = attempts > 0 && !isFull && !lostSpans;
+        if (uncounted.length > 0 && attempts < maxAttempts && !canRead) return { uncounted, isFull };
+        const keys = uncounted.map(({ key }) => key);
+        return { result: await readFigures(select, keys) };
       });
-      if ('answer' in seen) return seen.answer;
-      // A database that takes no changes is read all the same.
-      const isCounted = await this.count(project, seen.uncounted).then(
+      if ('result' in attempt) return attempt.result;
+      // If the database does not accept writes, figures are read without stored slices.
+      const isCounted = await this.count(project, attempt.uncounted).then(
         () => true,
         () => false,
       );
-      if (!isCounted) looks = maxLooks;
-      else if (!seen.isFull) looks += 1;
+      if (!isCounted) attempts = maxAttempts;
+      else if (!attempt.isFull) attempts += 1;
     }
   }
 
+  /** Stores the slices of runs. */
   private async count(project: string, runs: readonly UncountedRun[]): Promise<void> {
     await this.select(
       countSlices(
@@ -148,46 +162,50 @@ export class SpanFigures {
   }
 }
 
-/** Conditions that whole runs meet or not, and those of when a span starts. */
-const isOfRuns = ({ project: _, runIds: __, runKind: ___, ...others }: SpanFilter): boolean =>
-  Object.keys(others).length === 0;
-const isOfTime = ({ project: _, runKind: __, startUs: ___, endUs: ____, ...others }: SpanFilter): boolean =>
+/** Whether a filter has only conditions that apply to whole runs. */
+const isByRun = ({ project: _, runIds: __, runKind: ___, ...others }: SpanFilter): boolean =>
   Object.keys(others).length === 0;
 
-const rangeOf = ({ project, startUs, endUs }: SpanFilter): Slices['reads'] =>
+/** Whether a filter has only conditions on the start of spans and on the kind of their runs, which stored slices can meet. */
+const isByTime = ({ project: _, runKind: __, startUs: ___, endUs: ____, ...others }: SpanFilter): boolean =>
+  Object.keys(others).length === 0;
+
+/** The range of a filter; undefined without one. */
+const rangeOf = ({ project, startUs, endUs }: SpanFilter): SliceQuery['range'] =>
   startUs === undefined && endUs === undefined
     ? undefined
     : { project, ...(startUs !== undefined && { startUs }), ...(endUs !== undefined && { endUs }) };
 
-const timed = (filter: SpanFilter, bucketSeconds = slotSeconds): Slices => ({
+/** Slices of spans by bucket of time. Stored slices fit if a bucket consists of whole slots. */
+const sliceQueryByTime = (filter: SpanFilter, bucketSeconds = slotSeconds): SliceQuery => ({
   filter,
   within: undefined,
-  reads: rangeOf(filter),
+  range: rangeOf(filter),
   seconds: bucketSeconds % slotSeconds === 0 ? slotSeconds : bucketSeconds,
 });
 
-/** Finds the runs whose spans are counted now. Where too many are not counted these are all. */
-async function directOf(
+/** Adds the runs whose stored slices cannot be used. If too many runs are uncounted, all spans are counted instead. */
+async function withRunsCountedNow(
   select: Select,
-  slices: Slices,
+  query: SliceQuery,
   uncounted: string[],
   bucketSeconds?: number,
-): Promise<Slices> {
-  if (uncounted.length === maxCounted) return slices;
-  if (slices.within === 'run_id') return { ...slices, direct: uncounted };
-  const direct = await select<{ key: string }>(selectDirect(slices, uncounted, bucketSeconds));
-  return { ...slices, direct: direct.map(({ key }) => key) };
+): Promise<SliceQuery> {
+  if (uncounted.length === maxCounted) return query;
+  if (query.within === 'run_id') return { ...query, runsCountedNow: uncounted };
+  const runs = await select<{ key: string }>(selectRunsToCountNow(query, uncounted, bucketSeconds));
+  return { ...query, runsCountedNow: runs.map(({ key }) => key) };
 }
 
-/** The spans of these groups: all of a run or a thread, those of a span of time that match. */
-function ofGroups(
+/** A filter for the spans of groups: all spans of runs or threads; of buckets of time, those that match the filter. */
+function filterOfGroups(
   grouping: Grouping,
   { project, ...filter }: SpanFilter,
   keys: readonly { key: string }[],
 ): SpanFilter {
-  const named = keys.map(({ key }) => key);
-  if (grouping.by !== 'time') return { project, [grouping.by === 'run' ? 'runIds' : 'threadIds']: named };
-  const buckets = named.map(Number);
+  const ids = keys.map(({ key }) => key);
+  if (grouping.by !== 'time') return { project, [grouping.by === 'run' ? 'runIds' : 'threadIds']: ids };
+  const buckets = ids.map(Number);
   const first = Math.min(...buckets);
   const last = Math.max(...buckets) + grouping.bucketSeconds * 1_000_000 - 1;
   return {

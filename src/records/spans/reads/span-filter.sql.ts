@@ -1,13 +1,13 @@
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import type { SqlValues } from '../../../base/database/statement.js';
 
-/** `anyId`: the span has one, whichever. */
+/** Matches spans that have any id. */
 export const anyId = { not: null } as const;
 
-/** An id as it is, null for spans that have none, or `anyId`. */
+/** The id of the spans to select: a text; null for spans without one; or `anyId`. */
 export type WantedId = string | null | typeof anyId;
 
-/** The members of a filter that list ids or names, and their columns. */
+/** Members of a filter that list ids or names, with their columns. */
 const idColumns = {
   traceIds: 'trace_id',
   spanIds: 'span_id',
@@ -22,27 +22,29 @@ const idColumns = {
 
 type IdFilter = { readonly [Name in keyof typeof idColumns]?: readonly WantedId[] };
 
+/** Kinds of runs: of an agent that sent spans, of calls without a trace, of the console's assistant. */
 export const runKinds = ['agent', 'calls', 'assistant'] as const;
 export type RunKind = (typeof runKinds)[number];
 
-/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
-export const callRun = '^(investigation|thread|session):';
+/** A pattern for the ids of runs that group calls without a trace, as the executions' sink makes them (`withRuns`). */
+export const callRunPattern = '^(investigation|thread|session):';
 
-/** Runs of agents, calls alone or taken together by what they named, or runs of the console's assistant: a condition on `run_figures`. */
+/** A condition on `run_figures` for the runs of a kind. */
 export const isOfKind = (kind: RunKind): string => {
   const isAssistant = `run_id LIKE 'investigation:assistant-%'`;
   if (kind === 'assistant') return isAssistant;
-  const isAgent = `(is_agent AND run_id !~ '${callRun}')`;
+  const isAgent = `(is_agent AND run_id !~ '${callRunPattern}')`;
   return `${isAgent} = ${kind === 'agent'} AND NOT ${isAssistant}`;
 };
 
-/** A filter of spans; all given members must match. */
+/** A filter of spans. A span must match all members that are present. */
 export interface SpanFilter extends IdFilter {
   readonly project: string;
-  /** Microseconds since the epoch of the span's start; both included. */
+  /** Earliest start of a span. All times are included, and in microseconds since the epoch. */
   readonly startUs?: number;
+  /** Latest start of a span. */
   readonly endUs?: number;
-  /** Earliest end, included. */
+  /** Earliest end of a span. */
   readonly finishFromUs?: number;
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;
@@ -52,11 +54,11 @@ export interface SpanFilter extends IdFilter {
   /** Whether the status is `error`. */
   readonly hasErrors?: boolean;
   readonly runKind?: RunKind;
-  /** Case-insensitive text in the operation, error, model, tool or label. */
+  /** Text that the operation, error, model, tool or label contains, in any case. */
   readonly text?: string;
 }
 
-/** The page of a list. */
+/** A page of a list. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
@@ -80,7 +82,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   compare('start_us >=', startUs);
   compare('start_us <=', endUs);
   compare('finish_us >=', filter.finishFromUs);
-  // The days are redundant but let the planner prune partitions.
+  // Redundant, but lets the planner skip partitions.
   if (startUs !== undefined) compare('start_day >=', dayOf(startUs));
   if (endUs !== undefined) compare('start_day <=', dayOf(endUs));
   compare(`${durationMs} >=`, filter.minDurationMs);
@@ -89,25 +91,28 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   compare('cost <=', filter.maxCost);
   compare('status =', filter.status);
   compare("(status = 'error') =", filter.hasErrors);
-  if (text !== undefined) conditions.push(`${searched} ILIKE ${values.add(`%${asLiteral(text)}%`)}`);
+  if (text !== undefined) conditions.push(`${searchedText} ILIKE ${values.add(`%${asLiteral(text)}%`)}`);
   return conditions.join(' AND ');
 }
 
-/** Whole milliseconds, as for all durations, rounded without `numeric`, which takes several times as long. */
+/** A span's duration in whole milliseconds. Rounded in integers, because `numeric` takes several times as long. */
 export const durationMs =
   '((finish_us - start_us + CASE WHEN finish_us < start_us THEN -500 ELSE 500 END) / 1000)';
 
-const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
+/** The text that `text` of a filter is searched in. */
+const searchedText = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
 
+/** A condition for spans whose id is one of the wanted ones. */
 function isOneOf(column: string, ids: readonly WantedId[], values: SqlValues): string {
-  const named = ids.filter((id) => typeof id === 'string');
+  const texts = ids.filter((id) => typeof id === 'string');
   const either: string[] = [];
   if (ids.includes(null)) either.push(`${column} IS NULL`);
   if (ids.includes(anyId)) either.push(`${column} IS NOT NULL`);
-  if (named.length > 0) either.push(`${column} = ANY (${values.add(named.map(sanitisedText))}::text[])`);
+  if (texts.length > 0) either.push(`${column} = ANY (${values.add(texts.map(sanitisedText))}::text[])`);
   return either.length === 1 ? String(either[0]) : `(${either.join(' OR ')})`;
 }
 
+/** A text as a pattern of LIKE that matches only this text. */
 const asLiteral = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
 
 const dayOf = (us: number): string => new Date(Math.floor(us / 1_000)).toISOString().slice(0, 10);

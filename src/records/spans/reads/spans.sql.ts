@@ -3,17 +3,20 @@ import { conditionOf, durationMs, type Page, type SpanFilter } from './span-filt
 import { findingKey } from './summary.sql.js';
 import type { FoundIdView } from './trace-views.dto.js';
 
+/** The page of a list of spans. */
 export interface SpanPage extends Page {
   /** Order by start; default: the oldest first. */
   readonly newestFirst?: boolean | undefined;
-  /** Maximum bytes of attributes; later spans have theirs omitted and are marked. Default: 16 MiB. */
+  /** Whether spans have their attributes; default: true. */
+  readonly withAttributes?: boolean;
+  /** Max bytes of attributes; later spans have a note instead of theirs. Default: 16 MiB. */
   readonly maxBytes?: number;
 }
 
-const usualBytes = 16_777_216;
+const defaultMaxBytes = 16_777_216;
 
-/** Columns of a span by the names that it has on the wire; the driver gives bigint as text, so times are float8. */
-const shown = `
+/** Columns of a span, named like the members of `SpanView`. Times are float8, because the driver reads bigint as text. */
+const viewColumns = `
   trace_id, span_id, parent_span_id, thread_id, run_id, operation AS operation_name, kind, status, error_message,
   start_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us,
   (${durationMs})::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
@@ -21,9 +24,10 @@ const shown = `
   ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, client_id, semantic_pattern, semantic_severity,
   semantic_source, semantic_snippet`;
 
-/** One page of spans; with what they carried in `attribute`, if asked for. */
-export const selectSpans = (filter: SpanFilter, page: SpanPage, contents: boolean): Statement =>
+/** One page of spans. Their attributes are in the column `attribute`. */
+export const selectSpans = (filter: SpanFilter, page: SpanPage): Statement =>
   statement((values) => {
+    const { withAttributes = true, maxBytes = defaultMaxBytes } = page;
     const order = `start_us ${page.newestFirst ? 'DESC' : 'ASC'}, span_id, trace_id`;
     return `
     WITH page AS (
@@ -33,33 +37,35 @@ export const selectSpans = (filter: SpanFilter, page: SpanPage, contents: boolea
       ORDER BY ${order}
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     )
-    SELECT ${shown}${contents ? `, ${attributesWithin(values.add(page.maxBytes ?? usualBytes), order)}` : ''}
-    FROM ${contents ? `(SELECT *, ${carried} FROM page) AS page` : 'page'}
+    SELECT ${viewColumns}${withAttributes ? `, ${attributesWithin(values.add(maxBytes), order)}` : ''}
+    FROM ${withAttributes ? `(SELECT *, ${attributes} FROM page) AS page` : 'page'}
     ORDER BY ${order}`;
   });
 
-const carried = `coalesce((
+/** The attributes of a span of the page, as the column `attributes`. */
+const attributes = `coalesce((
         SELECT attributes FROM all_span_contents AS contents
         WHERE contents.project = page.project AND contents.trace_id = page.trace_id AND contents.span_id = page.span_id
-          AND contents.start_day = page.start_day LIMIT 1), '{}') AS carried`;
+          AND contents.start_day = page.start_day LIMIT 1), '{}') AS attributes`;
 
-/** A thousand spans may carry a gigabyte. */
-const attributesWithin = (most: string, order: string): string =>
-  `CASE WHEN sum(octet_length(carried::text)) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) <= ${most} THEN carried
+/** The attributes of the first spans, up to a number of bytes: those of a thousand spans may be a gigabyte. */
+const attributesWithin = (maxBytes: string, order: string): string =>
+  `CASE WHEN sum(octet_length(attributes::text)) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) <= ${maxBytes} THEN attributes
     ELSE '{"toolkeeper.cut": "left out: the spans before it fill this page, ask for fewer at a time"}' END AS attribute`;
 
+/** The number of spans. */
 export const countSpans = (filter: SpanFilter): Statement =>
   statement((values) => `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`);
 
-/** The place of a span among those of a filter, by start, from 0; no row if the filter leaves it out. */
-export const selectPlace = (filter: SpanFilter, spanId: string): Statement =>
+/** The position of a span among those of a filter, by start, from 0; no row if the filter excludes the span. */
+export const selectPosition = (filter: SpanFilter, spanId: string): Statement =>
   statement((values) => {
-    const among = conditionOf(filter, values);
+    const condition = conditionOf(filter, values);
     return `
     SELECT (
       SELECT count(*)::int FROM all_spans
-      WHERE ${among} AND (start_us, span_id, trace_id) < (wanted.start_us, wanted.span_id, wanted.trace_id)
-    ) AS place
+      WHERE ${condition} AND (start_us, span_id, trace_id) < (wanted.start_us, wanted.span_id, wanted.trace_id)
+    ) AS position
     FROM (
       SELECT start_us, span_id, trace_id FROM all_spans
       WHERE ${conditionOf({ ...filter, spanIds: [spanId] }, values)}
@@ -67,7 +73,7 @@ export const selectPlace = (filter: SpanFilter, spanId: string): Statement =>
     ) AS wanted`;
   });
 
-/** Kinds of ids, by the part of a filter that takes them. */
+/** Kinds of ids, with the member of a filter that selects spans by them. */
 const idKinds = {
   trace: 'traceIds',
   run: 'runIds',
@@ -77,7 +83,7 @@ const idKinds = {
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** An id looked up as each kind of id: the first span that has it. */
+/** For each kind of id that an id is, a row with the first span that has it. */
 export const selectById = (project: string, id: string): Statement =>
   statement((values) => {
     const kinds = Object.entries(idKinds).map(
@@ -96,7 +102,7 @@ export const selectById = (project: string, id: string): Statement =>
       .join(' UNION ALL ');
   });
 
-/** The narrow columns that a path through a run needs. */
+/** Spans with the few columns that the critical path of a run needs. */
 export const selectTimedSpans = (filter: SpanFilter, limit: number): Statement =>
   statement(
     (values) => `
@@ -107,7 +113,7 @@ export const selectTimedSpans = (filter: SpanFilter, limit: number): Statement =
     LIMIT ${values.add(limit)}`,
   );
 
-/** Labels of spans and how many have them, the commonest first. */
+/** Labels with the number of their spans, the most frequent first. */
 export const selectLabels = (filter: SpanFilter, limit: number): Statement =>
   statement(
     (values) => `
@@ -119,7 +125,7 @@ export const selectLabels = (filter: SpanFilter, limit: number): Statement =>
     LIMIT ${values.add(limit)}`,
   );
 
-/** Takes a run or a thread out of the store: the spans that were sent, with what they carried. */
+/** Deletes spans that were sent, with their attributes. Executions of this server, which are spans in reads, stay. */
 export const deleteSpans = (filter: SpanFilter): Statement =>
   statement((values) => {
     const key = 'project, trace_id, span_id, start_day';
@@ -134,23 +140,24 @@ export const deleteSpans = (filter: SpanFilter): Statement =>
     SELECT count(*)::int AS deleted FROM gone`;
   });
 
-/** A finding counts once: not again in the inner span of a model call, or in a request that repeats a tool's result. */
+/** The key of a span's finding; null in the inner span of a model call, which repeats the outer span's finding. */
 const findingOf = `CASE WHEN semantic_pattern IS NOT NULL AND call_part IS DISTINCT FROM 'inner' THEN ${findingKey} END`;
 
+/** Bits: 1 failed, 2 reports an error or is marked as semantic failure, 4 has an execution. */
 const flags = `(status = 'error')::int + 2 * (pattern IS NOT NULL)::int + 4 * (execution_id IS NOT NULL)::int`;
 
-/** The reasons of executions that were marked by hand. */
+/** Executions of the trace that are marked as semantic failures, with the reason. */
 const marks = `
     marks AS MATERIALIZED (
       SELECT metric_id, semantic_failure FROM tool_metrics
       WHERE semantic_failure IS NOT NULL AND metric_id = ANY (ARRAY(SELECT execution_id FROM chosen))
     )`;
 
-/** Neither a kind nor a status has a space. */
+/** A text for the type of a span: unambiguous, because kinds and statuses have no spaces. */
 const typeKey = `(kind || ' ' || status || ' ' || operation)`;
 const typeView = `json_build_object('operation', operation, 'kind', kind, 'status', status)`;
 
-/** The different values of the chosen spans as a list, and the place of each in it by its key. */
+/** The distinct values of a column as a JSON list, and as a JSON object the position of each in it, by its key. */
 const listed = (column: string, others = '', key = column, value = key): string => `
       SELECT coalesce(json_agg(value ORDER BY place), '[]') AS list, coalesce(jsonb_object_agg(key, place), '{}') AS places
       FROM (
@@ -164,14 +171,14 @@ const lists = `
     labels AS (${listed('label')})`;
 
 /**
- * All spans of a trace as the text of one JSON object, in columns by start: what a tree and a time line draw. The database
- * writes it, so that 50,000 spans cost the event loop one string. Ids are most of what is left in gzip, so they stand in one
- * text without anything between them. Nothing is joined: of a day that was not analysed yet the planner expects a span or
- * two, and would compare each with each. Places in the lists are looked up in one JSON object: a window over all spans for
- * each list takes twice as long.
- * @param most spans at most, from the first on
+ * All spans of a trace as the text of one JSON object (`SkeletonView`): what a tree and a time line draw, in columns by start.
+ * - The database writes the JSON, so that 50,000 spans cost the event loop one string.
+ * - Ids are in one text without separators, because they are most of the compressed size.
+ * - Nothing is joined: before a day's partition is analysed, the planner expects one or two rows, and would use nested loops.
+ * - Positions in the lists are looked up in one JSON object. A window over all spans for each list takes twice as long.
+ * @param max max spans, from the first on
  */
-export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
+export const selectSkeleton = (filter: SpanFilter, max: number): Statement =>
   statement((values) => {
     const condition = conditionOf(filter, values);
     const column = (value: string): string =>
@@ -187,7 +194,7 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       WHERE ${condition}
       WINDOW by_start AS (ORDER BY start_us, span_id, trace_id)
       ORDER BY place
-      LIMIT ${values.add(most)}
+      LIMIT ${values.add(max)}
     ), ${marks}, firsts AS MATERIALIZED (
       SELECT min(place) AS place FROM chosen WHERE finding IS NOT NULL GROUP BY finding
     ), placed AS MATERIALIZED (
@@ -207,7 +214,7 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       SELECT max(length(span_id)) AS id_length FROM chosen
     )
     SELECT '{"spans":' || count(*) || ',"total_spans":'
-      || CASE WHEN count(*) < ${values.add(most)} THEN count(*) ELSE (SELECT count(*) FROM all_spans WHERE ${condition}) END
+      || CASE WHEN count(*) < ${values.add(max)} THEN count(*) ELSE (SELECT count(*) FROM all_spans WHERE ${condition}) END
       || ',"start_time_us":' || min(start_us)
       || ',"id_length":' || (SELECT id_length FROM ids)
       || ',"span_ids":' || to_json(string_agg(rpad(span_id, (SELECT id_length FROM ids)), '' ORDER BY place))
@@ -228,3 +235,29 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
     FROM placed
     HAVING count(*) > 0`;
   });
+
+/**
+ * Distinct projects of a table. For DISTINCT, PostgreSQL would read every row; this query takes one step in the index for
+ * each project.
+ */
+const projectsIn = (project: string, table: string, condition = 'true'): string => `
+  WITH RECURSIVE known AS (
+    (SELECT ${project} AS project FROM ${table} WHERE ${condition} ORDER BY 1 LIMIT 1)
+    UNION ALL
+    SELECT (SELECT ${project} FROM ${table} WHERE ${condition} AND ${project} > known.project ORDER BY 1 LIMIT 1)
+    FROM known WHERE known.project IS NOT NULL
+  )
+  SELECT project FROM known WHERE project IS NOT NULL`;
+
+/** The same expression as in the index tool_metrics_span_by_time. */
+const projectOfExecution = `coalesce(metadata->>'projectId', 'default')`;
+
+/** All projects that have spans or executions, by name. */
+export const selectProjects: Statement = {
+  text: `
+  SELECT project FROM (${projectsIn('project', 'spans')}) AS of_spans
+  UNION
+  SELECT project FROM (${projectsIn(projectOfExecution, 'tool_metrics', 'trace_id IS NOT NULL AND NOT is_test')}) AS of_executions
+  ORDER BY project`,
+  values: [],
+};

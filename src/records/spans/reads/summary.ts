@@ -1,13 +1,15 @@
 /** A row of `selectSummary`. */
 export interface SummaryRow {
   readonly section: string;
-  /** Its place in its section, from 1. */
+  /** Position of the entry in its section, from 1. */
   readonly place: number;
-  /** Entries of the section, shown or not. */
+  /** Number of all entries of the section, shown or not. */
   readonly total: number;
+  /** The entry. */
   readonly item: Readonly<Record<string, unknown>>;
 }
 
+/** The entry of the section `totals`. Percentiles are p50, p95 and p99; null without model calls. */
 interface Totals {
   readonly spans: number;
   readonly errors: number;
@@ -31,12 +33,12 @@ interface SummaryFigures {
   readonly total_input_tokens: number;
   readonly total_output_tokens: number;
   readonly total_cached_tokens: number;
-  /** Percent of the input that was cached. */
+  /** Percentage of the input that was cached. */
   readonly cache_hit_rate: number;
   readonly [names: string]: unknown;
 }
 
-/** A summary, as docs/agents/traces.md has it. Field names are those that agents know from vLLora. */
+/** A summary of spans (docs/agents/traces.md). The names of members are those that agents know from vLLora. */
 export interface SpansSummary {
   readonly summary: SummaryFigures;
   readonly latency: {
@@ -48,12 +50,14 @@ export interface SpansSummary {
   readonly [section: string]: unknown;
 }
 
-/** Lists that are there only when they have entries. */
-const optional = ['model_breakdown', 'tool_usage', 'repeated_failures', 'tool_call_errors'] as const;
+/** Lists that a summary has only if they have entries. */
+const optionalLists = ['model_breakdown', 'tool_usage', 'repeated_failures', 'tool_call_errors'] as const;
+/** Lists that a summary always has. */
 const lists = ['error_spans', 'semantic_error_spans', 'repeated_calls', 'error_groups'] as const;
-/** Lists that are cut to the first few spans, so that their length means nothing. */
+/** Lists of the first few spans in an order. They have no total, because it would be the number of all spans. */
 const rankings = ['slowest_spans', 'expensive_spans'] as const;
 
+/** Makes a summary of the rows of `selectSummary`. */
 export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
   const sections = Map.groupBy(rows, ({ section }) => section);
   const itemsOf = (section: string): SummaryRow['item'][] =>
@@ -90,7 +94,7 @@ export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
     totals.ttft && {
       ttft: { p50_ms: totals.ttft[0], p95_ms: totals.ttft[1], avg_ms: totals.avg_ttft },
     },
-    ...optional.filter((section) => sections.has(section)).map(listOf),
+    ...optionalLists.filter((section) => sections.has(section)).map(listOf),
     ...lists.map(listOf),
     ...rankings.map((section) => ({ [section]: itemsOf(section) })),
   ];
@@ -102,16 +106,16 @@ function namedPercentiles(values: Totals['latency']): Omit<SpansSummary['latency
   return { p50_ms, p95_ms, p99_ms };
 }
 
-/** The commonest operations by name; `_other`: the spans of all that are not named. */
+/** Numbers of spans by operation: the most frequent ones by name, all others together as `_other`. */
 function byOperation(items: readonly SummaryRow['item'][], spans: number): Record<string, number> {
-  const named = items.map(({ name, count }): [string, number] => [String(name), Number(count)]);
-  const rest = named.reduce((left, [, count]) => left - count, spans);
-  return Object.fromEntries([...named, ...(rest > 0 ? [['_other', rest] as const] : [])]);
+  const counts = items.map(({ name, count }): [string, number] => [String(name), Number(count)]);
+  const others = counts.reduce((rest, [, count]) => rest - count, spans);
+  return Object.fromEntries([...counts, ...(others > 0 ? [['_other', others] as const] : [])]);
 }
 
 const percentOf = (part: number, whole: number): number => (whole > 0 ? Math.round((part / whole) * 100) : 0);
 
-/** Figures of two summaries; percent with one decimal. */
+/** Two summaries and the differences of their figures. */
 export function comparisonOf(a: SpansSummary, b: SpansSummary) {
   const after = figuresOf(b);
   const pairs = Object.entries(figuresOf(a)).map(
@@ -134,7 +138,7 @@ function figuresOf({ summary, latency }: SpansSummary): Record<string, number> {
   };
 }
 
-/** Rounded: further digits come from floating-point arithmetic. */
+/** A figure before and after. Rounded, because further digits come from floating-point arithmetic; percent to one decimal. */
 function differenceOf(a: number, b: number) {
   const change = Number((b - a).toFixed(6));
   return { a, b, change, change_percent: a === 0 ? null : Math.round((change / a) * 1_000) / 10 };

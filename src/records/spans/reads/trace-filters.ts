@@ -4,6 +4,7 @@ import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
 import type { GroupBody, ListRunsQuery, ListSpansQuery, Period, StatsQuery } from './trace-queries.dto.js';
 
 const hourMs = 3_600_000;
+const dayUs = 24 * hourMs * 1_000;
 const periodMs: Readonly<Record<Period, number>> = {
   last_hour: hourMs,
   last_day: 24 * hourMs,
@@ -21,22 +22,23 @@ export function rangeOf({ period, start_time: start, end_time: end }: StatsQuery
   readonly endUs: number;
 } {
   const endUs = end ?? Date.now() * 1_000;
-  return { startUs: start ?? startOf(period) ?? endUs - 24 * hourMs * 1_000, endUs };
+  return { startUs: start ?? startOf(period) ?? endUs - dayUs, endUs };
 }
 
-/** A query from REST or from a tool's input. */
-type Given<T> = {
+/** A query of REST, or the input of a tool, which may lack members that REST always sets. */
+type QueryLike<T> = {
   readonly [K in keyof T]?: (T[K] extends string[] | undefined ? readonly string[] : T[K]) | undefined;
 };
 
-/** Parses a list of ids: `null` stands for no id and `!null` for any, in any case. */
+/** The ids of a query: `null` selects spans without an id and `!null` spans with any id, in any letter case. */
 export const wantedIds = (words: readonly string[] | undefined): WantedId[] | undefined =>
   words?.map((word) => {
     if (/^null$/i.test(word)) return null;
     return /^!null$/i.test(word) ? anyId : word;
   });
 
-const idsIn = (query: Given<ListSpansQuery>) => ({
+/** Conditions on ids and names. */
+const idsIn = (query: QueryLike<ListSpansQuery>) => ({
   spanIds: wantedIds(query.span_ids),
   traceIds: wantedIds(query.trace_ids),
   parentSpanIds: wantedIds(query.parent_span_ids),
@@ -47,8 +49,8 @@ const idsIn = (query: Given<ListSpansQuery>) => ({
   text: query.q,
 });
 
-/** Limits of a span, or of a group as a whole. */
-const limitsIn = (query: Given<ListSpansQuery | ListRunsQuery>) => ({
+/** Conditions on figures of a span, or of a group. */
+const limitsIn = (query: QueryLike<ListSpansQuery | ListRunsQuery>) => ({
   minDurationMs: query.min_duration_ms,
   maxDurationMs: query.max_duration_ms,
   minCost: query.min_cost,
@@ -56,9 +58,9 @@ const limitsIn = (query: Given<ListSpansQuery | ListRunsQuery>) => ({
   hasErrors: query.has_errors,
 });
 
-/** @param query as `GET /spans` has it */
-export const spansOf = (project: string, query: Given<ListSpansQuery>): SpanFilter =>
-  given({
+/** The filter of spans for a query of `GET /spans`. */
+export const spansOf = (project: string, query: QueryLike<ListSpansQuery>): SpanFilter =>
+  withoutUndefined({
     project,
     ...idsIn(query),
     ...limitsIn(query),
@@ -67,10 +69,10 @@ export const spansOf = (project: string, query: Given<ListSpansQuery>): SpanFilt
     status: query.status,
   });
 
-/** @param query as `GET /runs` has it: of spans, and of what they belong to */
-export function groupsOf(project: string, query: Given<ListRunsQuery>): GroupFilters {
+/** The filters of groups and of their spans, for a query of `GET /runs` or `GET /group`. */
+export function groupsOf(project: string, query: QueryLike<ListRunsQuery>): GroupFilters {
   const { type_filter: type, kind, status, model_name: model, ...rest } = query;
-  const spans = given<SpanFilter>({
+  const spans = withoutUndefined<SpanFilter>({
     project,
     ...idsIn(rest),
     models: model === undefined ? undefined : [model],
@@ -79,7 +81,7 @@ export function groupsOf(project: string, query: Given<ListRunsQuery>): GroupFil
     startUs: query.start_time_min ?? startOf(query.period),
     endUs: query.start_time_max,
   });
-  const groups = given<GroupFilter>({
+  const groups = withoutUndefined<GroupFilter>({
     ...limitsIn(query),
     status: status === 'failed' ? undefined : status,
     failed: status === 'failed' || undefined,
@@ -87,12 +89,13 @@ export function groupsOf(project: string, query: Given<ListRunsQuery>): GroupFil
   return { spans, groups };
 }
 
+/** The grouping of a query, which has a bucket size even for runs and threads. */
 export const groupingOf = (by: Grouping['by'], bucketSeconds: number): Grouping =>
   by === 'time' ? { by, bucketSeconds } : { by };
 
 /**
- * The spans of one group, and the name of the group in an answer.
- * @param at of the group in the body, for the error
+ * A filter for the spans of one group, and the group's name in a response.
+ * @param pointerOf JSON pointer of a member of the group, for the error
  * @throws Problem `invalid_request` if the group's key is missing
  */
 export function oneGroup(
@@ -121,6 +124,8 @@ export function oneGroup(
 }
 
 /** Removes the members that are undefined. */
-export function given<T extends object>(members: { readonly [K in keyof T]: T[K] | undefined }): T {
+export function withoutUndefined<T extends object>(members: {
+  readonly [K in keyof T]: T[K] | undefined;
+}): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

@@ -12,27 +12,25 @@ import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
 import type * as views from './trace-views.dto.js';
 
-/** The most spans of which a skeleton is drawn. */
-const maxDrawn = 50_000;
-/** The most spans of which a critical path is found. */
-const maxTimed = 20_000;
-/** How long one question may take: far more than it needs, and less than its caller waits. */
+/** Max spans of a skeleton. */
+const maxSkeletonSpans = 50_000;
+/** Max spans in which a critical path is searched. */
+const maxPathSpans = 20_000;
+/** Timeout of a statement: far longer than it needs, but shorter than its caller waits. */
 const maxMs = 20_000;
-/** How long it waits for its turn: as long as for a connection. */
+/** Max time for which a read waits for its turn: as long as for a connection. */
 const maxWaitMs = 5_000;
 /**
- * Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. The planner expects few
- * rows of what a statement has put aside, and would sort all of them at each level of a recursion to merge them.
+ * Settings of statements over many spans. They sort and join in memory, because 200,000 spans take several times as long on
+ * disk. Merge joins are off, because the planner expects few rows of a CTE, and would sort all of them at each level of a
+ * recursion.
  */
 const inMemory = `SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off`;
 
-/**
- * Reads spans, those that were sent and the executions of this server alike. Every question names
- * its project: nothing of another one is looked at.
- */
+/** Reads spans: those that were sent, and the executions of this server. Each read is limited to one project. */
 @Injectable()
 export class TraceReads {
-  /** Half of the connections: questions that take long leave the others to all else that the server does. */
+  /** Limits reads, which may be slow, to half of the connections. The others remain for the rest of the server. */
   private readonly turns;
   private readonly spanFigures = new SpanFigures(
     (statement) => this.select(statement, inMemory),
@@ -43,12 +41,8 @@ export class TraceReads {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
   }
 
-  async spans(
-    filter: SpanFilter,
-    page: sql.SpanPage,
-    contents = true,
-  ): Promise<views.Listed<views.SpanView>> {
-    const data = await this.select<views.SpanView>(sql.selectSpans(filter, page, contents));
+  async spans(filter: SpanFilter, page: sql.SpanPage): Promise<views.Listed<views.SpanView>> {
+    const data = await this.select<views.SpanView>(sql.selectSpans(filter, page));
     const { length } = data;
     // A partial page reveals the total without a count.
     const total = length > 0 && length < page.limit ? page.offset + length : await this.countSpans(filter);
@@ -60,7 +54,7 @@ export class TraceReads {
     return row?.total ?? 0;
   }
 
-  /** Runs as vLLora's clients know them. */
+  /** Runs with their figures, in the form that vLLora's clients know. */
   async runs(filters: GroupFilters, page: Page): Promise<views.Listed<views.RunView>> {
     const { data, pagination } = await this.spanFigures.groups({ by: 'run' }, filters, page);
     return { data: data.map(({ key, run_ids: _, ...figures }) => ({ run_id: key, ...figures })), pagination };
@@ -81,7 +75,7 @@ export class TraceReads {
     };
   }
 
-  /** Counts the runs of all projects that lost spans, or that an older server counted. */
+  /** Updates the figures of runs of all projects that lost spans, or that an older server counted. */
   settleRuns(): Promise<void> {
     return this.spanFigures.settle();
   }
@@ -96,31 +90,34 @@ export class TraceReads {
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
   }
 
-  /** @returns where a span stands among those of the filter, by start, from 0; undefined if the filter leaves it out */
-  async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
-    const [row] = await this.select<{ place: number }>(sql.selectPlace(filter, spanId));
-    return row?.place;
+  /** The position of a span among those of the filter, by start, from 0; undefined if the filter excludes the span. */
+  async position(filter: SpanFilter, spanId: string): Promise<number | undefined> {
+    const [row] = await this.select<{ position: number }>(sql.selectPosition(filter, spanId));
+    return row?.position;
   }
 
-  /** @returns each kind of id that it is, none for one that is unknown */
+  /** Each kind of id that an id is, with the first span that has it. */
   byId(project: string, id: string): Promise<views.FoundIdView[]> {
     return this.select<views.FoundIdView>(sql.selectById(project, id));
   }
 
-  /** @returns JSON; undefined if there is no span */
+  /** The JSON of a `SkeletonView`; undefined without spans. */
   async skeleton(filter: SpanFilter): Promise<string | undefined> {
-    const [row] = await this.select<{ skeleton: string }>(sql.selectSkeleton(filter, maxDrawn), inMemory);
+    const [row] = await this.select<{ skeleton: string }>(
+      sql.selectSkeleton(filter, maxSkeletonSpans),
+      inMemory,
+    );
     return row?.skeleton;
   }
 
-  /** One row without `bucketSeconds`, whose bucket means nothing. */
+  /** Figures by bucket; without `bucketSeconds` one row with the figures of all spans, whose bucket is null. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
     return this.spanFigures.figures(filter, bucketSeconds);
   }
 
-  /** @returns undefined for a run of which there is no span */
+  /** The spans for which a run waited; undefined without spans. */
   async bottlenecks(filter: SpanFilter): Promise<Omit<views.BottlenecksView, 'run_id'> | undefined> {
-    const spans = await this.select<TimedSpan>(sql.selectTimedSpans(filter, maxTimed));
+    const spans = await this.select<TimedSpan>(sql.selectTimedSpans(filter, maxPathSpans));
     return spans.length > 0 ? bottlenecks(spans) : undefined;
   }
 
@@ -135,11 +132,17 @@ export class TraceReads {
     return row?.deleted ?? 0;
   }
 
+  /** All projects that have spans or executions, by name. */
+  async projects(): Promise<string[]> {
+    const rows = await this.select<{ project: string }>(sql.selectProjects);
+    return rows.map(({ project }) => project);
+  }
+
   private select<Row>(statement: Statement, settings = ''): Promise<Row[]> {
     return this.inTransaction((select) => select<Row>(statement), settings);
   }
 
-  /** @throws DatabaseUnavailable where too many others take long, or as the database does */
+  /** Runs statements in a transaction with timeouts. @throws DatabaseUnavailable if too many slow reads run, or without a database */
   private inTransaction<T>(
     work: (select: <Row>(statement: Statement) => Promise<Row[]>) => Promise<T>,
     settings: string,
@@ -153,22 +156,23 @@ export class TraceReads {
     );
   }
 
+  /** Runs work when it is its turn, unless its caller has waited too long by then. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const waiting = Promise.withResolvers<never>();
+    const timeout = Promise.withResolvers<never>();
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      waiting.reject(new DatabaseUnavailable('As many questions about spans as may at a time take long'));
+      timeout.reject(new DatabaseUnavailable('Too many reads of spans take long'));
     }, maxWaitMs);
-    const done = this.turns.execute(() => {
+    const result = this.turns.execute(() => {
       clearTimeout(timer);
-      return isLate ? waiting.promise : work();
+      return isLate ? timeout.promise : work();
     });
-    return Promise.race([waiting.promise, done]);
+    return Promise.race([timeout.promise, result]);
   }
 }
 
-/** A span on the clock; times in microseconds since the epoch. */
+/** A row of `selectTimedSpans`. Times are in microseconds since the epoch. */
 interface TimedSpan {
   readonly trace_id: string;
   readonly span_id: string;
@@ -179,24 +183,31 @@ interface TimedSpan {
 }
 
 /**
- * The spans of a run on its critical path, the longest first. At every moment the run waits for one span: of those that
- * run, the one that ends last, and of its children again the one that ends last. Spans below themselves are left out.
+ * The spans on the critical path of a run, those with the longest own time first. At any moment the run waits for one span:
+ * from the roots down, at each level for the running span that ends last. Cycles of spans cannot be reached from a root, so
+ * they are left out.
  */
 function bottlenecks(spans: readonly TimedSpan[]): { total_ms: number; data: views.BottleneckView[] } {
   const idOf = ({ trace_id, span_id }: Pick<TimedSpan, 'trace_id' | 'span_id'>): string =>
     `${trace_id} ${span_id}`;
-  const known = new Set(spans.map(idOf));
-  const parentOf = (span: TimedSpan): string => {
+  const ids = new Set(spans.map(idOf));
+  /** The id of the parent; empty for a root. */
+  const parentIdOf = (span: TimedSpan): string => {
     const id = span.parent_span_id === null ? '' : `${span.trace_id} ${span.parent_span_id}`;
-    return known.has(id) ? id : '';
+    return ids.has(id) ? id : '';
   };
-  const children = Map.groupBy(spans, parentOf);
+  const children = Map.groupBy(spans, parentIdOf);
   for (const list of children.values())
     list.sort((a, b) => b.finish_us - a.finish_us || a.start_us - b.start_us);
   const start = spans.reduce((first, { start_us }) => Math.min(first, start_us), Infinity);
   const finish = spans.reduce((last, { finish_us }) => Math.max(last, finish_us), -Infinity);
-  const waited = new Map<TimedSpan, number>();
-  // Backwards in time: a stretch is the span's own as far as no child of it reaches. A stack, for traces may be deep.
+  /** The time for which the run waited for each span itself. */
+  const ownUs = new Map<TimedSpan, number>();
+  const addOwn = (span: TimedSpan | undefined, us: number): void => {
+    if (span) ownUs.set(span, (ownUs.get(span) ?? 0) + us);
+  };
+  // Stretches of time in which the run waits for a span or its children; without a span, for the roots. Each is walked
+  // backwards: time after the last child's end is the span's own. A stack instead of recursion, because traces may be deep.
   const stretches: { span?: TimedSpan; from: number; to: number }[] = [{ from: start, to: finish }];
   for (let next = stretches.pop(); next; next = stretches.pop()) {
     const { span, from } = next;
@@ -204,14 +215,14 @@ function bottlenecks(spans: readonly TimedSpan[]): { total_ms: number; data: vie
     for (const child of children.get(span ? idOf(span) : '') ?? []) {
       const [begins, ends] = [Math.max(child.start_us, from), Math.min(child.finish_us, to)];
       if (begins >= ends) continue;
-      if (span) waited.set(span, (waited.get(span) ?? 0) + to - ends);
+      addOwn(span, to - ends);
       stretches.push({ span: child, from: begins, to: ends });
       to = begins;
     }
-    if (span) waited.set(span, (waited.get(span) ?? 0) + to - from);
+    addOwn(span, to - from);
   }
   const total = finish - start;
-  const data = [...waited]
+  const data = [...ownUs]
     .filter(([, us]) => us > 0)
     .sort(([a, us], [b, other]) => other - us || a.start_us - b.start_us || (a.span_id < b.span_id ? -1 : 1))
     .map(([{ span_id, trace_id, operation }, us]) => ({

@@ -11,29 +11,29 @@ import { messagesOf } from '../ingest/span-messages.js';
 import { spanTextsOf } from '../ingest/span-texts.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
 import { comparisonOf } from './summary.js';
-import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
+import { withoutUndefined, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
 import { Csv } from '../../../web/rest/csv.interceptor.js';
 import * as queries from './trace-queries.dto.js';
 import { TraceReads } from './trace-reads.js';
 import * as views from './trace-views.dto.js';
 
 const maxBottlenecks = 20;
-/** Maximum bytes of attributes in all groups of a batch. */
+/** Max bytes of attributes in all groups of a batch. */
 const maxBatchBytes = 16_777_216;
-const executionsStay = 'Spans that were sent; the executions of this server stay among its metrics.';
-/** Compresses in a thread of its own; a skeleton gets five times smaller. */
+const executionsStay = 'Deletes spans that were sent. The executions of this server stay.';
+/** Compresses in another thread. A skeleton gets five times smaller. */
 const gzipped = promisify(gzip);
-/** Ids repeat nothing: to look for what they have in common makes them larger. */
-const ofIds = { strategy: constants.Z_FILTERED };
+/** A strategy that searches few repetitions, because the ids in a skeleton have none and would get larger. */
+const forIds = { strategy: constants.Z_FILTERED };
 
-/** Parameters are in snake case and may be written in camel case as well. */
+/** Routes that read spans and groups of spans. Query parameters are in snake case; camel case is accepted, too. */
 @ReadsTraces('api/v1')
 export class TracesController {
   constructor(private readonly reads: TraceReads) {}
 
   @Get('spans')
   @AuditedRead()
-  @Answers(views.SpanListView, 'Spans that every filter lets through, by start', 'With what they carried.')
+  @Answers(views.SpanListView, 'Spans that match all filters, by start', 'With their attributes.')
   async listSpans(@CurrentProject() project: string, @Query() query: queries.ListSpansQuery) {
     const { limit, offset, order } = query;
     const page = { limit, offset, newestFirst: order === 'desc' };
@@ -43,8 +43,8 @@ export class TracesController {
   @Get('runs')
   @Answers(
     views.RunListView,
-    'Runs of which a span matches, the newest first',
-    'With the figures of all their spans; each model call counts once.',
+    'Runs with a matching span, the newest first',
+    'With figures of all their spans. Each model call counts once.',
   )
   @Csv(views.RunView)
   listRuns(@CurrentProject() project: string, @Query() query: queries.ListRunsQuery) {
@@ -53,7 +53,7 @@ export class TracesController {
 
   @Get('runs/:id')
   @AuditedRead()
-  @Answers(views.SpanListView, 'The spans of a run', 'By start, with what they carried.')
+  @Answers(views.SpanListView, 'The spans of a run', 'By start, with their attributes.')
   listRunSpans(
     @CurrentProject() project: string,
     @Param() { id }: queries.RunParams,
@@ -72,13 +72,13 @@ export class TracesController {
   @Get('runs/:id/bottlenecks')
   @Answers(
     views.BottlenecksView,
-    'What a run waited for',
-    'Spans on its critical path with their own time, and its share of the wall time.',
+    'Critical path of a run',
+    'The spans for which the run waited, with their own time and its share of the wall time.',
     'not_found',
   )
   async listBottlenecks(@CurrentProject() project: string, @Param() { id }: queries.RunParams) {
     const found = await this.reads.bottlenecks({ project, runIds: [id] });
-    if (!found) throw unknown('run', id);
+    if (!found) throw notFound('run', id);
     return { run_id: id, total_ms: found.total_ms, data: found.data.slice(0, maxBottlenecks) };
   }
 
@@ -100,7 +100,7 @@ export class TracesController {
   @Answers(
     views.GroupListView,
     'Figures of spans by time, thread or run, the newest first',
-    'A thread or a run comes with all its spans when one of them matches; a span of time with those that match.',
+    'A thread or run is listed with all its spans if one of them matches, a bucket of time with the spans that match.',
   )
   @Csv(views.GroupView)
   listGroups(@CurrentProject() project: string, @Query() query: queries.ListGroupsQuery) {
@@ -110,12 +110,12 @@ export class TracesController {
 
   @Get('group/spans')
   @AuditedRead()
-  @Answers(views.SpanListView, 'The spans of one group', 'By start, with what they carried.')
+  @Answers(views.SpanListView, 'The spans of one group', 'By start, with their attributes.')
   listGroupSpans(@CurrentProject() project: string, @Query() query: queries.GroupSpansQuery) {
     const { group_by: groupBy, bucket_size: bucketSize } = query;
     const { thread_id: threadId, run_id: runId, time_bucket: timeBucket } = query;
     const names = { threadId: 'thread_id', runId: 'run_id', timeBucket: 'time_bucket' } as const;
-    const group = given<queries.GroupBody>({ groupBy, bucketSize, threadId, runId, timeBucket });
+    const group = withoutUndefined<queries.GroupBody>({ groupBy, bucketSize, threadId, runId, timeBucket });
     const { filter } = oneGroup(project, group, query.labels, (member) => `/${names[member]}`);
     return this.reads.spans(filter, query);
   }
@@ -127,13 +127,13 @@ export class TracesController {
   @ApiExtraModels(views.SpansOfGroupView)
   async listBatchSpans(@CurrentProject() project: string, @Body() body: queries.BatchSpansBody) {
     const { groups, spansPerGroup: limit = 100, labels } = body;
-    const wanted = groups.map((group, at) =>
-      oneGroup(project, group, labels, (member) => `/groups/${at}/${member}`),
+    const named = groups.map((group, index) =>
+      oneGroup(project, group, labels, (member) => `/groups/${index}/${member}`),
     );
     const data: Record<string, views.SpansOfGroupView> = {};
-    // One after the other: a page with a hundred groups takes one connection, not all of them.
-    for (const { name, filter } of wanted) {
-      const page = { limit, offset: 0, maxBytes: Math.floor(maxBatchBytes / wanted.length) };
+    // One after the other, so that a batch of a hundred groups uses one connection.
+    for (const { name, filter } of named) {
+      const page = { limit, offset: 0, maxBytes: Math.floor(maxBatchBytes / named.length) };
       const { data: spans, pagination } = await this.reads.spans(filter, page);
       data[name] = { spans, pagination };
     }
@@ -141,7 +141,7 @@ export class TracesController {
   }
 
   @Get('labels')
-  @Answers(views.LabelsView, 'Labels of spans, the commonest first', 'Of all threads when none is named.')
+  @Answers(views.LabelsView, 'Labels of spans, the most frequent first', 'By default of all threads.')
   listLabels(@CurrentProject() project: string, @Query() query: queries.LabelsQuery) {
     const { thread_id: thread, period, limit } = query;
     const filter = { ...spansOf(project, { period }), ...(thread && { threadIds: [thread] }) };
@@ -152,20 +152,20 @@ export class TracesController {
   @Answers(
     views.StatsView,
     'Calls, errors, cost, tokens and latency of a period',
-    'The last day when nothing is said.',
+    'By default of the last day.',
   )
   async getTraceStats(@CurrentProject() project: string, @Query() query: queries.StatsQuery) {
     const { startUs, endUs } = rangeOf(query);
     const [figures] = await this.reads.figures({ ...spansOf(project, query), startUs, endUs });
-    const { bucket: _, ...figured } = figures as views.BucketView;
-    return { ...figured, start_time_us: startUs, end_time_us: endUs };
+    const { bucket: _, ...total } = figures as views.BucketView;
+    return { ...total, start_time_us: startUs, end_time_us: endUs };
   }
 
   @Get('stats/compare')
   @Answers(
     views.RunComparisonView,
-    'Two runs beside each other',
-    'The summary of each, and what changed from the first to the second.',
+    'Compare two runs',
+    'The summary of each, and the differences of their figures.',
     'not_found',
   )
   @ApiExtraModels(views.DifferenceView)
@@ -175,16 +175,20 @@ export class TracesController {
   ): Promise<views.RunComparisonView> {
     const summaryOf = async (id: string) => {
       const summary = await this.reads.summary({ project, runIds: [id] });
-      if (summary.summary.total_spans === 0) throw unknown('run', id);
+      if (summary.summary.total_spans === 0) throw notFound('run', id);
       return summary;
     };
-    // One after the other: a summary takes much of one connection's memory.
+    // One after the other, because a summary needs much memory of the database.
     const a = await summaryOf(query.a);
     return comparisonOf(a, await summaryOf(query.b));
   }
 
   @Get('metrics/timeseries')
-  @Answers(views.TimeseriesView, 'The same by span of time', 'The last day by the hour when nothing is said.')
+  @Answers(
+    views.TimeseriesView,
+    'Calls, errors, cost, tokens and latency by bucket of time',
+    'By default of the last day, by the hour.',
+  )
   async listTimeseries(@CurrentProject() project: string, @Query() query: queries.TimeseriesQuery) {
     const filter = { ...spansOf(project, query), ...rangeOf(query) };
     return { bucket_size: query.bucket_size, data: await this.reads.figures(filter, query.bucket_size) };
@@ -193,8 +197,8 @@ export class TracesController {
   @Get('traces/find')
   @Answers(
     views.FoundIdsView,
-    'What an id is the id of',
-    'A trace, a run, a thread, a span or an execution, or several of them; each with the first span that has it.',
+    'Find what an id belongs to',
+    'A trace, run, thread, span or execution, or several of them, each with the first span that has the id.',
   )
   async findById(@CurrentProject() project: string, @Query() { id }: queries.FindQuery) {
     return { data: await this.reads.byId(project, id) };
@@ -203,8 +207,8 @@ export class TracesController {
   @Get('traces/:id/skeleton')
   @Answers(
     views.SkeletonView,
-    'All spans of a trace in columns, without what they carried',
-    'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
+    'All spans of a trace in columns, without attributes',
+    'What a tree or a time line needs: the first 50,000 spans by start. Small with gzip.',
     'not_found',
   )
   async getTraceSkeleton(
@@ -214,20 +218,20 @@ export class TracesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
     const skeleton = await this.reads.skeleton({ project, traceIds: [id] });
-    if (skeleton === undefined) throw unknown('trace', id);
+    if (skeleton === undefined) throw notFound('trace', id);
     void reply.headers({ 'content-type': 'application/json; charset=utf-8', vary: 'accept-encoding' });
     const json = Buffer.from(skeleton);
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return json;
     void reply.header('content-encoding', 'gzip');
-    return gzipped(json, ofIds);
+    return gzipped(json, forIds);
   }
 
   @Get('traces/:id/window')
   @AuditedRead()
   @Answers(
     views.SpanListView,
-    'Spans of a trace around one of them, or that run in a span of time',
-    'By start. `offset` and `total` count among the spans of the trace, or of the span of time.',
+    'Spans of a trace around one of them, or in a range of time',
+    'By start. `offset` and `total` refer to all spans of the trace, or of the range.',
     'not_found',
   )
   async listTraceWindow(
@@ -239,20 +243,21 @@ export class TracesController {
     const trace = { project, traceIds: [id] };
     if (spanId === undefined)
       return withTexts(
-        await this.reads.spans(given({ ...trace, finishFromUs, endUs }), { limit, offset: 0 }),
+        await this.reads.spans(withoutUndefined({ ...trace, finishFromUs, endUs }), { limit, offset: 0 }),
         query,
       );
-    const place = await this.reads.place(trace, spanId);
-    if (place === undefined)
+    const position = await this.reads.position(trace, spanId);
+    if (position === undefined)
       throw new Problem(
         'not_found',
         `There is no span ${JSON.stringify(spanId)} in the trace ${JSON.stringify(id)}`,
       );
-    const offset = Math.max(0, place - Math.floor(limit / 2));
+    const offset = Math.max(0, position - Math.floor(limit / 2));
     return withTexts(await this.reads.spans(trace, { limit, offset }), query);
   }
 }
 
+/** Adds texts and messages to spans, if the query asks for them. */
 const withTexts = (
   { data, pagination }: views.Listed<views.SpanView>,
   { texts = false, messages = false }: Pick<queries.WindowQuery, 'texts' | 'messages'>,
@@ -260,16 +265,16 @@ const withTexts = (
   data:
     texts || messages
       ? data.map((span) => {
-          const carried = spanTextsOf(span);
+          const contents = spanTextsOf(span);
           return {
             ...span,
-            ...(texts && carried),
-            ...(messages && { messages: messagesOf(span.kind, carried) }),
+            ...(texts && contents),
+            ...(messages && { messages: messagesOf(span.kind, contents) }),
           };
         })
       : data,
   pagination,
 });
 
-const unknown = (what: string, id: string): Problem =>
+const notFound = (what: string, id: string): Problem =>
   new Problem('not_found', `There is no ${what} ${JSON.stringify(id)}`);
