@@ -10,7 +10,7 @@ declare global {
   type BodyInit = Body;
 }
 
-/** Without undici's timeouts of 300 s, because a call may take an hour and has its own limit. */
+/** An agent without undici's timeouts of 300 s, because a call may take an hour and has its own limit. */
 const patientAgent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 /** `fetch` without a timeout. */
@@ -69,6 +69,7 @@ function warnIfUnconfirmed(answer: unknown): void {
     process.stderr.write(`Done, but not confirmed by ${missing.join(', ')} (GET /api/v1/replicas)\n`);
 }
 
+/** The error if no server answers. */
 function unreachable(error: unknown): CliError {
   const { cause, message } = error as Error;
   const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message;
@@ -78,6 +79,7 @@ function unreachable(error: unknown): CliError {
   );
 }
 
+/** A server's problem as text. */
 function sentenceOf({ code, detail, errors = [] }: ServerProblem, { status, statusText }: Response): string {
   const text = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
   const fields = errors.length > 1 ? errors.map(({ pointer, detail: why }) => `\n  ${pointer} ${why}`) : [];
@@ -95,6 +97,7 @@ export interface Session {
   readonly surroundings: Surroundings;
 }
 
+/** Options that all commands have. */
 interface GlobalOptions {
   readonly url?: string;
   readonly json?: boolean;

@@ -4,6 +4,7 @@ import type { ToolView } from '../../client/types.gen.js';
 import type { Client } from '../../client/client/index.js';
 import type { Session } from './api.js';
 
+/** Completion scripts by shell. They call the hidden command `complete`. */
 const scripts = {
   bash: `_toolkeeper() {
   local IFS=$'\\n'
@@ -33,7 +34,7 @@ export const complete =
     for (const word of await candidates(program, words, client)) out.line(word);
   };
 
-/** @param words those after `toolkeeper`; the last one may be incomplete or empty */
+/** The candidates for the last word. @param words those after `toolkeeper`; the last one may be incomplete or empty */
 async function candidates(program: Command, words: readonly string[], client: Client): Promise<string[]> {
   const prefix = words.at(-1) ?? '';
   const previous = words.slice(0, -1).filter((word) => !word.startsWith('-'));

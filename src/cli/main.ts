@@ -14,6 +14,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** Prints an error. @returns the exit code */
 function reportError(error: unknown, asJson: boolean): number {
   // commander has printed the error or its help already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.ok : exit.usage;

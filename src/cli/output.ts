@@ -65,6 +65,7 @@ export class Output {
   }
 }
 
+/** Colours of the words for states. */
 const stateStyles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ...(['active', 'healthy', 'success', 'closed', 'ok'] as const).map((word) => [word, 'green'] as const),
   ...(['inactive', 'degraded', 'half-open', 'unknown', 'recovering', 'note'] as const).map(

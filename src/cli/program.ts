@@ -21,6 +21,7 @@ export function buildProgram(): Command {
 
 /** The code of a command. Receives its arguments in order, then all its options as one object. */
 type Run = (session: Session, ...given: never[]) => unknown;
+/** Loads the code of a command. */
 type Load = () => Promise<Run>;
 
 /** Adds a command. @param load loads its code when it runs @param parts its arguments and options */

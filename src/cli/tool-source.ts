@@ -18,6 +18,7 @@ import { CliError, exit } from './output.js';
 /** Names that a registration accepts. */
 export const toolNamePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
+/** Interpreters by the ending of a program's name. */
 const interpreters: Readonly<Record<string, string>> = {
   '.py': 'python3',
   '.js': 'node',
@@ -142,7 +143,7 @@ function relativeTo(folder: string, command: string): string {
 }
 
 /** A gzipped tar of the files, with the tool.json at its top. Hidden files are left out. */
-export async function packed({ manifest, path: source }: Bundle): Promise<Blob> {
+export async function packBundle({ manifest, path: source }: Bundle): Promise<Blob> {
   const { create } = await import('tar');
   const work = mkdtempSync(join(tmpdir(), 'toolkeeper-'));
   try {

@@ -64,6 +64,7 @@ export class AssistantService {
     return this.get(id, caller);
   }
 
+  /** The caller's chats, last used first. */
   async list({ limit }: dto.ListChatsQuery, caller: ChatCaller): Promise<dto.ChatPageView> {
     const data = await this.repository.list(caller, limit);
     return { data: data.map(listView), nextCursor: null, model: this.model.name ?? null };
@@ -188,6 +189,7 @@ export class AssistantService {
     }
   }
 
+  /** Finds a chat. @throws Problem `not_found` */
   private async load(id: string, caller: ChatCaller): Promise<Chat> {
     const chat = await this.repository.find(caller, id);
     if (!chat) throw chatNotFound(id);
@@ -195,6 +197,7 @@ export class AssistantService {
   }
 }
 
+/** @throws Problem `conflict` if a turn runs */
 function refuseRunning({ state }: Chat): void {
   if (state !== 'running') return;
   throw new Problem('conflict', 'A turn of this chat runs (turn_running): wait for its end, or stop it');

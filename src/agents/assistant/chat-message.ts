@@ -23,6 +23,7 @@ export interface CallPart {
   question?: { readonly questionId: string; readonly params: object };
 }
 
+/** A part of a message. `step-start` precedes each answer of the model. */
 export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
 
 /** A message of a chat. A turn has two: the user's, and the assistant's with all its steps. */
@@ -51,9 +52,8 @@ type KnownPart = {
   /** Characters of a text. */
   length?: number;
   state?: string;
-  /** Ids of a call's approval and question. */
-  approval?: string | undefined;
-  question?: string | undefined;
+  approvalId?: string | undefined;
+  questionId?: string | undefined;
 };
 
 /**
@@ -64,11 +64,11 @@ export class MessageReader {
   private readonly known: KnownPart[] = [];
 
   /** The chunks since the last call. */
-  *news({ parts }: Parts): Generator<Chunk> {
+  *newChunks({ parts }: Parts): Generator<Chunk> {
     for (const [index, part] of parts.entries()) {
       const known = this.known[index];
-      if (part.type === 'text') yield* textNews(`text-${index}`, part, known);
-      else if (isCall(part)) yield* callNews(part, known);
+      if (part.type === 'text') yield* textChunks(`text-${index}`, part, known);
+      else if (isCall(part)) yield* callChunks(part, known);
       else if (!known) yield* index === 0 ? [stepStart] : [stepEnd, stepStart];
       this.known[index] = knownPartOf(part);
     }
@@ -78,27 +78,29 @@ export class MessageReader {
 function knownPartOf(part: Part): KnownPart {
   if (part.type === 'text') return { length: part.text.length, state: part.state };
   if (!isCall(part)) return {};
-  return { state: part.state, approval: part.approval?.id, question: part.question?.questionId };
+  return { state: part.state, approvalId: part.approval?.id, questionId: part.question?.questionId };
 }
 
 const stepStart: Chunk = { type: 'start-step' };
 export const stepEnd: Chunk = { type: 'finish-step' };
 
-function* textNews(id: string, { text, state }: TextPart, known?: KnownPart): Generator<Chunk> {
+/** New chunks of a text. */
+function* textChunks(id: string, { text, state }: TextPart, known?: KnownPart): Generator<Chunk> {
   const length = known?.length ?? 0;
   if (!known) yield { type: 'text-start', id };
   if (text.length > length) yield { type: 'text-delta', id, delta: text.slice(length) };
   if (state === 'done' && known?.state !== 'done') yield { type: 'text-end', id };
 }
 
-function* callNews(part: CallPart, known?: KnownPart): Generator<Chunk> {
+/** New chunks of a call. */
+function* callChunks(part: CallPart, known?: KnownPart): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
   if (!known) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
-  if (part.question?.questionId !== known?.question)
+  if (part.question?.questionId !== known?.questionId)
     yield { type: 'data-question', id: toolCallId, data: part.question ?? {}, transient: true };
   if (state === known?.state) return;
   // An approval is requested again if the tool has changed since.
-  if (approval && approval.id !== known?.approval)
+  if (approval && approval.id !== known?.approvalId)
     yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
   if (approval?.approved !== undefined && (!known || known.state === 'approval-requested'))
     yield { type: 'tool-approval-response', approvalId: approval.id, approved: approval.approved };

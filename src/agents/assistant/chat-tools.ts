@@ -99,7 +99,8 @@ export class ChatTools {
 
   /** Why a call would be refused even with an approval; undefined if it can run. */
   async refusalOf(part: CallPart, origin: CallOrigin): Promise<string | undefined> {
-    return this.door.accept(this.requestOf(part, origin), true).then(() => undefined, refusalText);
+    const isAsked = true;
+    return this.door.accept(this.requestOf(part, origin), isAsked).then(() => undefined, refusalText);
   }
 
   /** The request of a call to the door. */

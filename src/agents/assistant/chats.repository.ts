@@ -45,15 +45,18 @@ interface RunState {
 /** SQL: the end of a run's lease, which each write renews. A run whose lease is over counts as dead. */
 const lease = `now() + interval '10 seconds'`;
 const isDead = `state = 'running' AND held_until < now()`;
+/** Columns of `Chat`. */
 const columns = `
   id, owner, project, title, usage, turns, ui_session AS "uiSession", created_at AS "createdAt",
   updated_at AS "updatedAt",
   CASE WHEN ${isDead} THEN 'interrupted' ELSE state END AS state,
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
+
 /** Max chats of an owner. */
 export const maxChats = 1_000;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
+
 /**
  * SQL: writes parts of a run's message. During a run the parts of its last steps are stored beside the message, so that each
  * write is small.

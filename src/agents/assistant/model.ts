@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { LanguageModelUsage, ModelMessage } from 'ai';
 import { jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject } from '../../base/common/json.js';
-import { AnswerSize } from '../llm/answer-limits.js';
+import { AnswerSize, maxAnswerTokens } from '../llm/answer-limits.js';
 import { Llm } from '../llm/llm.module.js';
 import { costOf } from '../../records/spans/ingest/model-prices.js';
 import type { OfferedTool } from './chat-tools.js';
@@ -34,7 +34,7 @@ const answerTimeoutMs = 180_000;
 /** Max characters of an error in a chat, because an error may quote the whole answer. */
 const maxErrorLength = 500;
 /** Characters per token, for an estimate. */
-const charsOfToken = 4;
+const charsPerToken = 4;
 /** Max plausible number of tokens, or cost, that an endpoint reports. */
 const maxFigure = 1e12;
 
@@ -114,7 +114,7 @@ export class ChatModel {
       model: provider(endpoint.address.model),
       // Without `execute`: the turn runs the calls of an answer, after it has stored them.
       tools: Object.fromEntries(toolEntries),
-      maxOutputTokens: 16_384,
+      maxOutputTokens: maxAnswerTokens,
       maxRetries: 0,
       abortSignal,
       // Failures are read from the stream.
@@ -155,4 +155,4 @@ export class ChatModel {
 
 /** A reported figure within sensible limits; 0 if it is missing or negative. */
 const plausible = (figure = 0): number => (figure > 0 ? Math.min(figure, maxFigure) : 0);
-const estimateTokens = (chars: number): number => Math.ceil(chars / charsOfToken);
+const estimateTokens = (chars: number): number => Math.ceil(chars / charsPerToken);

@@ -48,6 +48,7 @@ export class TurnRun {
   end: RunEnd | undefined;
   /** The end that is about to be stored; the first one wins. */
   private decidedEnd: RunEnd | undefined;
+  /** Wraps recorded texts for the model. */
   private readonly data = new DataWrapper();
   /** Aborts the request to the model, and the wait for a call. */
   private readonly aborting = new AbortController();
@@ -63,7 +64,7 @@ export class TurnRun {
     this.usage = turn.chat.usage;
   }
 
-  /** Ends the run soon. A call that has begun goes on, and its outcome is stored. */
+  /** Ends the run soon. A call that has begun goes on; a retry of the turn gets its outcome. */
   abort(end: RunEnd): void {
     this.decidedEnd ??= end;
     this.aborting.abort(new Error('The run was ended'));
@@ -188,6 +189,7 @@ export class TurnRun {
     Object.assign(part, { state: 'approval-requested', approval: { ...approval, note } });
   }
 
+  /** The origin of the turn's calls, with the caller's present rights. */
   private origin(): CallOrigin {
     const { chat, principal } = this.turn;
     const { id: chatId, project, turns: turn, uiSession } = chat;
@@ -245,9 +247,10 @@ export class TurnRun {
   }
 }
 
+/** Shown when an approval is requested again. */
 const toolChangedNote = 'The tool has changed since you agreed: this call was not run';
 
-/** Nine letters and digits, because some endpoints accept nothing else. The same in each run of a turn. */
+/** Id of a call: nine letters and digits, because some endpoints accept nothing else. The same if a turn is resumed. */
 const idOfCall = (turn: number, step: number, index: number): string =>
   `t${base36(turn, 3)}s${base36(step, 2)}${base36(index + 1, 2)}`;
 const base36 = (number: number, digits: number): string => number.toString(36).padStart(digits, '0');

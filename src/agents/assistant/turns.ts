@@ -122,7 +122,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
       const turn = run ?? (await this.readStored(chat));
       if (!turn || (this.lifecycle.isDraining() && !turn.end)) return;
       const { message, usage, end } = turn;
-      const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.news(message)];
+      const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.newChunks(message)];
       const usageJson = JSON.stringify(usage);
       if (usageJson !== reportedUsage) chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
       reportedUsage = usageJson;
@@ -149,6 +149,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     throw new NoAnswer('The key of this turn has expired or was revoked');
   }
 
+  /** Ends all runs at this server, because it stops. */
   private interruptAll(): void {
     for (const { run } of this.runs.values())
       run.abort({ state: 'interrupted', error: 'The server stopped before the turn was over' });
@@ -168,11 +169,12 @@ function nextChange(run: TurnRun, heartbeatMs: number): Promise<void> {
   });
 }
 
-/** The first chunk of a turn, and the last ones. */
+/** The first chunk of a turn. */
 const startOf = ({ id, metadata }: ChatMessage): Chunk => ({
   ...{ type: 'start', messageId: id, messageMetadata: metadata },
 });
 
+/** The last chunks of a turn. */
 function endOf({ state, error }: RunEnd): Chunk[] {
   const finish = { type: 'finish', messageMetadata: { state } };
   if (state === 'stopped') return [{ type: 'abort', reason: 'stopped' }, finish];

@@ -5,7 +5,9 @@ import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
 export const maxAnswerBytes = 8_388_608;
 /** Bounded, because the parser searches an unfinished line from its beginning again with each chunk. */
 const maxLineBytes = 1_048_576;
-/** Max lines: an answer has at most 16,384 tokens, and each chunk of a token has two lines. */
+/** Max tokens that a model is asked for. */
+export const maxAnswerTokens = 16_384;
+/** Max lines: more than two for the chunk of each token. */
 const maxLines = 40_000;
 /** Max characters of text and arguments of an answer together. */
 const maxChars = 262_144;

@@ -11,16 +11,20 @@ import type { Tool } from '../../web/contract/tool.js';
 import { endsOf, withinBytes } from './small-answers.js';
 import { maxBytes, misuse, traceTool } from './trace-tool.js';
 
+/** Members of the input that filter executions. */
 type Filter = 'tool' | 'status' | 'error_type' | 'investigation_id' | 'thread_id' | 'trace_id' | 'since';
+
 /** Input of a tool that may be narrowed to one project. */
 export type InProject = { readonly project_id?: string };
+
 /** Max characters of an execution's error in a list, and of that of a single execution. */
 const maxListedError = 300;
 const maxSingleError = 4_000;
-
+/** Max characters of the reason for a mark. */
 const maxReasonLength = 500;
 
 const text = (description: string) => ({ type: 'string', maxLength: 512, description });
+
 /** Options of every tool that reads executions. */
 export const readsExecutions = {
   scope: 'metrics:read' as const,
@@ -120,6 +124,7 @@ export const markSemanticFailureTool = (metrics: ToolMetricsService, audit: Audi
       return { success: true, executionId };
     },
   });
+
 /** The named project, or all projects that the caller may see. */
 export const readerOf = (principal: Principal, { project_id: named }: InProject): Reader =>
   named === undefined ? principal : { projects: [named] };

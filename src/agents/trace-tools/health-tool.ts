@@ -7,6 +7,7 @@ import { type InProject, readerOf, readsExecutions } from './execution-tools.js'
 import { withinBytes } from './small-answers.js';
 import { maxBytes, traceTool } from './trace-tool.js';
 
+/** Max kinds of errors in an answer about one tool. */
 const maxErrorPatterns = 5;
 /** Max tools in an answer about all tools. */
 const maxTools = 20;
@@ -26,6 +27,7 @@ export const getToolHealthTool = (health: ToolHealthService, circuits: CircuitsS
     },
   });
 
+/** The health of one tool. */
 async function healthOf(health: ToolHealthService, circuits: CircuitsService, tool: string): Promise<object> {
   const [report, { shouldBreak }, { messages: errors }, circuit] = await Promise.all([
     health.reportTool(tool),
@@ -50,7 +52,7 @@ async function attentionList(health: ToolHealthService): Promise<object> {
   return { status, summary, needAttention: needingAttention.length, tools };
 }
 
-/** A sort key. */
+/** Sort key: tools that are failing now come first. */
 const failingFirst = ({ failingSince }: ToolNowView): number => (failingSince === null ? 1 : 0);
 
 /** Members of a report that a model can use. */

@@ -140,7 +140,8 @@ const getRunDetails = (reads: TraceReads): Tool =>
       const spans = { project, runIds: [id] };
       const { data } = await reads.runs({ spans }, { limit: 1, offset: 0 });
       if (!data[0]) throw misuse(`Run ${id} not found`);
-      const found = await reads.spans(spans, { limit: maxSpansOfRun, offset: 0 }, false);
+      const contents = false;
+      const found = await reads.spans(spans, { limit: maxSpansOfRun, offset: 0 }, contents);
       const shared = sharedIds(found.data);
       const form = (span: SpanView, share: number): object => withoutShared(span, Object.keys(shared), share);
       const page = paged('spans', found, form, maxBytesOfRun * (1 - figuresShare));

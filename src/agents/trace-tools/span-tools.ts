@@ -67,9 +67,11 @@ export const getSpanContentTool = (reads: TraceReads): Tool =>
     },
   });
 
+/** A span with excerpts of its input and output, around the error that was found in them. */
 function inExcerpts(span: SpanView, share: number): object {
   const { input, output } = spanTextsOf(span);
   const inOutput = placeOf(span.semantic_pattern, output, 'first');
+  const inInput = inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1;
   return {
     span_id: span.span_id,
     trace_id: span.trace_id,
@@ -77,7 +79,7 @@ function inExcerpts(span: SpanView, share: number): object {
     kind: span.kind,
     duration_ms: span.duration_ms,
     status: span.status,
-    input_excerpt: excerptOf(input, share, inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1),
+    input_excerpt: excerptOf(input, share, inInput),
     output_excerpt: excerptOf(output, share, inOutput),
     error: span.error_message,
     model: span.model,
@@ -87,6 +89,7 @@ function inExcerpts(span: SpanView, share: number): object {
   };
 }
 
+/** A span with all its attributes. */
 const inFull = (span: SpanView, share: number): object => ({
   ...inExcerpts(span, 1),
   thread_id: span.thread_id,
@@ -122,7 +125,9 @@ export const isValidForOptimizeTool = (reads: TraceReads): Tool =>
     answer: async ({ span_id: spanId }, project, { notes }) => {
       const filter = { project, spanIds: [spanId] };
       // An id may occur in several traces.
-      const { data } = await reads.spans(filter, { limit: 100, offset: 0 }, false);
+      const page = { limit: 100, offset: 0 };
+      const contents = false;
+      const { data } = await reads.spans(filter, page, contents);
       // As filters, `null` and `!null` are no ids: they find spans with or without one.
       const spans = data.filter(({ span_id: id }) => id === spanId);
       if (spans.length === 0) {

@@ -35,9 +35,9 @@ export class TraceToolsModule {
     reads: TraceReads,
     ingest: SpanIngest,
     marks: SemanticMarks,
-    metrics: ToolMetricsService,
+    metricsService: ToolMetricsService,
     { endpoint }: Llm,
-    rows: ToolMetricsRepository,
+    metricsRepository: ToolMetricsRepository,
     recorder: ExecutionRecorder,
     health: ToolHealthService,
     circuits: CircuitsService,
@@ -45,14 +45,17 @@ export class TraceToolsModule {
     @Inject(APP_CONFIG) { server }: Pick<AppConfig, 'server'>,
   ) {
     const consoleUrl = `${server.publicUrl ?? ''}/console`;
-    const executionTools = [findExecutionsTool(rows), getExecutionTool(rows, consoleUrl)];
+    const executionTools = [
+      findExecutionsTool(metricsRepository),
+      getExecutionTool(metricsRepository, consoleUrl),
+    ];
     for (const tool of [...executionTools, getToolHealthTool(health, circuits)])
       // An agent that asks about its last call finds that call in the database.
       registry.register({ ...tool, run: (...call) => recorder.catchUp().then(() => tool.run(...call)) });
     for (const toolFor of [...traceListTools, getSpanContentTool, isValidForOptimizeTool])
       registry.register(toolFor(reads));
     registry.register(fetchSpansSummaryTool(reads, () => ingest.state().depth));
-    registry.register(markSemanticFailureTool(metrics, audit));
+    registry.register(markSemanticFailureTool(metricsService, audit));
     const analyst = endpoint && new SpanAnalyst(endpoint);
     registry.register(
       analyzeWithLlmTool({

@@ -13,12 +13,13 @@ import type { CustomToolView } from '../../../client/types.gen.js';
 import { projectRoot } from '../../base/common/project.js';
 import { ask, type Session } from '../api.js';
 import { CliError, codeOf, exit, withHint } from '../output.js';
-import { type Bundle, bundleAt, hasManifest, packed, toolAt, toolNamePattern } from '../tool-source.js';
+import { type Bundle, bundleAt, hasManifest, packBundle, toolAt, toolNamePattern } from '../tool-source.js';
 import { printTool } from './tools.js';
 
 /** The name of a dry run that asks a tool for its own name. */
 const placeholderName = 'unnamed';
 
+/** Options of `tool register`. */
 export interface RegisterOptions {
   readonly name?: string;
   readonly update?: boolean;
@@ -51,7 +52,7 @@ async function reportedName(
   if (hasManifest(path)) return undefined;
   const bundle = inPlace ? undefined : bundleAt(path, placeholderName);
   const dryRun = bundle
-    ? tryToolBundle({ client, path: { name: placeholderName }, body: await packed(bundle) })
+    ? tryToolBundle({ client, path: { name: placeholderName }, body: await packBundle(bundle) })
     : tryCustomTool({ client, body: toolAt(path, placeholderName) });
   const { name } = (await ask(dryRun)).handshake;
   return typeof name === 'string' && toolNamePattern.test(name) ? name : undefined;
@@ -67,7 +68,7 @@ interface Requests {
 
 /** Requests that upload the tool's files. */
 async function uploadRequests({ client }: Session, bundle: Bundle): Promise<Requests> {
-  const body = await packed(bundle);
+  const body = await packBundle(bundle);
   const path = { name: bundle.manifest.name };
   return {
     create: () => ask(registerToolBundle({ client, path, body })),

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 
+/** Options of `tool call`. */
 export interface CallOptions {
   readonly investigation?: string;
   readonly timeout?: number;
@@ -48,6 +49,7 @@ function printOutcome(out: Output, outcome: OutcomeView): void {
     throw new CliError(`${tool} ended with ${error?.type ?? status}: ${error?.message ?? ''}`);
 }
 
+/** Options of `tool logs`. */
 export interface LogsOptions {
   readonly limit: number;
   readonly follow?: boolean;

@@ -5,6 +5,7 @@ import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 
+/** Content types by the ending of a file's name. */
 const contentTypes: Readonly<Record<string, string>> = {
   '.yaml': 'application/yaml',
   '.yml': 'application/yaml',
@@ -54,6 +55,7 @@ function filesAt(path: string): string[] {
   return files.sort().map((file) => join(path, file));
 }
 
+/** Options of `playbook search`. */
 export interface SearchOptions {
   readonly limit: number;
   readonly threshold: string;

@@ -84,7 +84,7 @@ function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
   return { status, healthStatus, ...(errorMessage !== null && { errorMessage }) };
 }
 
-/** The health of a tool as the console shows it: failing, recovering or its grade, with an open circuit. */
+/** The health of a tool as the console shows it: failing, recovering or its grade, and the circuit unless it is closed. */
 function healthIn(health: SystemHealthView | undefined, tool: string): Partial<ListedTool> {
   const report = health?.toolReports.find(({ toolName }) => toolName === tool);
   if (!health || !report) return {};
@@ -96,9 +96,10 @@ function healthIn(health: SystemHealthView | undefined, tool: string): Partial<L
   };
 }
 
+/** The part of a report that says how a tool is doing now. */
 type Condition = Pick<ToolReportView, 'status' | 'now'>;
 
-/** One word or two for the list. */
+/** A short text for the list: failing, recovering or the grade. */
 function howNow({ status, now }: Condition): string {
   if (now.failingSince !== null) return 'failing now';
   if (now.recoveringSince !== null && status !== 'healthy') return 'recovering';

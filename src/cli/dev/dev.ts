@@ -91,6 +91,7 @@ class DevSession {
     await this.execute(input);
   }
 
+  /** Executes an input, if it is valid, and shows the answer. */
   private async execute(input: object): Promise<void> {
     const problem = await this.schemaErrorsOf(input);
     if (problem !== undefined) throw new Error(`the server would refuse this input: ${problem}`);
@@ -123,6 +124,7 @@ class DevSession {
     });
   }
 
+  /** Restarts the tool, and repeats the last input. */
   private async restart(file: string): Promise<void> {
     this.show('note', `${file} has changed`);
     await this.start();
@@ -134,6 +136,7 @@ class DevSession {
     this.show('error', message);
   }
 
+  /** Prints a line. @param kind such as `→` or `error` */
   private show(kind: string, text: string): void {
     const { out } = this;
     if (out.json) out.line(JSON.stringify({ mark: kind, text }));

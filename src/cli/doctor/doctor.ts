@@ -182,6 +182,7 @@ async function toolFindings(address: ServerAddress): Promise<Finding[]> {
   ];
 }
 
+/** The tier of the sandbox, and how to get a higher one. */
 function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   if (typeof tier !== 'number') return ok('sandbox', 'only the admin key can read its tier');
   const confinement = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
@@ -191,6 +192,7 @@ function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   return mend === undefined ? ok('sandbox', found) : note('sandbox', found, mend);
 }
 
+/** The state of another part of the server. */
 function partFinding(what: string, { status, ...details }: Part): Finding {
   const figures = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
   const found = [status, ...figures].join(', ');
@@ -198,6 +200,7 @@ function partFinding(what: string, { status, ...details }: Part): Finding {
   return { ...note(what, found, remedies[what]), ...(status === 'down' && { state: 'missing' }) };
 }
 
+/** Requests a path with the command line's key. */
 const httpGet = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
   fetch(`${url}${path}`, {
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
@@ -255,6 +258,7 @@ function folderFinding(dataDir: string): Finding {
   }
 }
 
+/** Whether something listens at DATABASE_URL, or the embedded PostgreSQL is installed. */
 async function databaseFinding({ DATABASE_URL }: NodeJS.ProcessEnv): Promise<Finding> {
   const url = DATABASE_URL ? URL.parse(DATABASE_URL) : undefined;
   if (url === undefined) return embeddedFinding();
@@ -293,6 +297,7 @@ function connectError(host: string, port: number): Promise<string | undefined> {
   });
 }
 
+/** Whether the server's port is free. */
 async function portFinding({ PORT, HOST }: NodeJS.ProcessEnv): Promise<Finding> {
   const [port, host] = [Number(PORT || 3_000), HOST || '127.0.0.1'];
   const place = `${host}:${port}`;

@@ -19,6 +19,7 @@ interface Message {
   };
 }
 
+/** A request to the server, without its key. */
 interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
@@ -38,7 +39,9 @@ const streamPauses = { firstMs: 200, maxMs: 10_000 };
  * lines. The relay keeps only the session id and the protocol version, for headers; so the server may be replaced meanwhile.
  */
 export class Relay {
+  /** The session id of the server. */
   private session: string | undefined;
+  /** The agreed protocol version. */
   private version: string | undefined;
 
   constructor(
@@ -147,6 +150,7 @@ export class Relay {
     }
   }
 
+  /** Writes an error of JSON-RPC. */
   private writeError(id: Message['id'], code: number, message: string): void {
     this.write(JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message } }));
   }
@@ -160,6 +164,7 @@ const headerText = (name: string): string =>
 const wasRefused = (error: unknown): boolean =>
   ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 
+/** The cause of a failed request. */
 function reasonOf(error: unknown): string {
   const { cause } = error as Error;
   return cause instanceof Error ? cause.message : messageOf(error);
@@ -168,6 +173,7 @@ function reasonOf(error: unknown): string {
 /** The server's limit for bodies. */
 const maxLineBytes = 64 * 1_048_576;
 
+/** Interval of checks whether the client still lives. */
 const parentCheckMs = 500;
 
 /**

@@ -5,8 +5,8 @@ import type { SpanContents } from '../../../records/spans/ingest/span-texts.js';
 
 export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
 export const issueSeverities = ['high', 'medium', 'low'] as const;
+/** Subjects that an analysis may look for first. */
 export const focuses = ['all', 'errors', 'performance', 'semantic'] as const;
-/** What an analysis looks for first. */
 export type Focus = (typeof focuses)[number];
 
 /** A span with its texts, as an analysis reads it. */
@@ -43,6 +43,7 @@ export interface Issue {
   readonly unverified?: true;
 }
 
+/** What a model found in one span. */
 export interface SpanAnalysis {
   readonly span_id: string;
   readonly issue_title: string;

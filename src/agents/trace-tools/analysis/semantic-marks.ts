@@ -5,6 +5,7 @@ import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { ReportedFailure } from '../../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 
+/** Max characters of a stored reason. */
 const maxReasonLength = 500;
 /** Max reported failures that wait for their mark; more are dropped. */
 const maxWaiting = 10_000;

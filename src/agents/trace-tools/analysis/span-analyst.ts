@@ -38,7 +38,7 @@ interface AnalysisResult {
   readonly failed: readonly FailedBatch[];
 }
 
-/** Makers of JSON Schema. */
+/** Parts of JSON Schemas. */
 const text = { type: 'string' } as const;
 const textOrNull = { type: ['string', 'null'] } as const;
 const count = { type: 'integer' } as const;
@@ -78,6 +78,7 @@ export const analysisSchema = {
   }),
 } as const;
 
+/** The beginning of the system prompt. */
 const task = `You judge spans of an AI agent's run: calls of models and of tools, in the order of time. Find what went wrong, above all where the span says success:
 1. Silent failures: the status is success, but the result is empty, null, a default, or the report of an error.
 2. Buried warnings: warnings, deprecations, partial results or stale data hidden in long answers.
@@ -85,7 +86,7 @@ const task = `You judge spans of an AI agent's run: calls of models and of tools
 4. Tool errors: names of tools that do not exist, wrong or missing arguments, results that were ignored.
 For every issue quote in data_snippet, character by character, the piece of the span that shows it, and say in explanation why it is a problem. Name tool_name and tool_call_id where the issue is about a tool call, else null. Report nothing that you cannot quote. A span without issues is left out of span_analyses.`;
 
-/** Sentences of the system prompt. */
+/** Sentences of the system prompt, by focus. */
 const focusSentences: Readonly<Record<Focus, string>> = {
   all: '',
   errors: 'Look for errors and failed tool calls first; report everything else after them.',
