@@ -47,7 +47,7 @@ export const mayRun = ({ state, approval }: CallPart): boolean =>
 /** One chunk of the AI SDK's UI message stream. */
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** What a reader knows of a part. */
+/** The state of a part as a reader knows it. */
 type KnownPart = {
   /** Characters of a text. */
   length?: number;

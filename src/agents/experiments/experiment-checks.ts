@@ -26,25 +26,26 @@ const credentialHeaders = /(^|[-_])(authorization|cookie|api[-_]?key|token|secre
 export function checkSettings(settings: UpdateExperimentBody & { readonly original_request?: Json }): void {
   const { headers = {}, original_request: original, modified_request: modified } = settings;
   const problems = [
-    ...(original ? named('/original_request', requestProblem(original)) : []),
-    ...(modified ? named('/modified_request', requestProblem(modified)) : []),
-    ...named('/prompt_variables', tooLong(settings.prompt_variables, maxChars.variables)),
-    ...named('/model_parameters', tooLong(settings.model_parameters, maxChars.parameters)),
+    ...(original ? problemsAt('/original_request', requestProblem(original)) : []),
+    ...(modified ? problemsAt('/modified_request', requestProblem(modified)) : []),
+    ...problemsAt('/prompt_variables', lengthProblem(settings.prompt_variables, maxChars.variables)),
+    ...problemsAt('/model_parameters', lengthProblem(settings.model_parameters, maxChars.parameters)),
     ...headerProblems(headers),
   ];
   if (problems.length > 0) throw invalidRequest(...problems);
 }
 
+/** The problems of all headers. */
 function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
   const entries = Object.entries(headers);
-  if (entries.length > maxHeaders) return named('/headers', `may hold ${maxHeaders} headers`);
+  if (entries.length > maxHeaders) return problemsAt('/headers', `may hold ${maxHeaders} headers`);
   return entries.flatMap(([name, value]) =>
-    named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
+    problemsAt(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
   );
 }
 
-/** A problem with the field that it concerns; none for undefined. */
-const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
+/** The problem of a field as a list; an empty list for undefined. */
+const problemsAt = (pointer: string, detail: string | undefined): FieldProblem[] =>
   detail === undefined ? [] : [{ pointer, detail }];
 
 /** The reason why a request cannot be sent to a model; undefined if it can. */
@@ -54,10 +55,11 @@ export function requestProblem(request: Json): string | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return 'must have messages, as OpenAI has them';
   if (!messages.every((message) => typeof memberOf(message, 'role') === 'string'))
     return 'must have messages with a role each';
-  return tooLong(request, maxChars.request);
+  return lengthProblem(request, maxChars.request);
 }
 
-const tooLong = (value: Json | undefined, max: number): string | undefined =>
+/** The reason why a value is too long; undefined if it is not. */
+const lengthProblem = (value: Json | undefined, max: number): string | undefined =>
   value && JSON.stringify(value).length > max ? `must have at most ${max} characters as JSON` : undefined;
 
 /** The reason why a header cannot be sent; undefined if it can. */

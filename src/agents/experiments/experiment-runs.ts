@@ -101,6 +101,7 @@ export async function modelAnswer(
   }
 }
 
+/** The end of a run without an answer. */
 const failed = (error: string): RunEnd => ({ status: 'failed', error });
 
 /** The header that assigns the model's call to the span's thread, if that thread's id fits into a header. */

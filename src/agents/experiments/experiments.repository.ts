@@ -25,10 +25,12 @@ interface LastRun {
 
 /** Seconds after which a run counts as dead: longer than any run may take. */
 const maxRunSeconds = 90;
+/** SQL: whether the run's server has ended before the run, and whether a run is in progress. */
 const isDead = `status = 'running' AND run_started_at < now() - interval '${maxRunSeconds} seconds'`;
 const isRunning = `status = 'running' AND NOT (${isDead})`;
 const deadRunError = 'The server ended before the run did';
 
+/** Columns of `ListedExperimentView`, and those of `Experiment`. */
 const listColumns = `
   id, name, description, original_span_id, original_trace_id, created_at, updated_at,
   CASE WHEN ${isDead} THEN 'failed' ELSE status END AS status,
@@ -39,6 +41,7 @@ const allColumns = `
 
 /** Columns of the request. Changing one makes the result of the last run obsolete. */
 const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'model_parameters'] as const;
+/** SQL: forgets the last run. */
 const resetRun = `status = 'draft', result = NULL, error = NULL`;
 
 /** A value for a column; objects become JSON. */

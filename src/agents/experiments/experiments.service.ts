@@ -17,6 +17,7 @@ import { requestOf, resultOf } from './span-call.js';
 
 /** Max experiments of one project. */
 const maxExperiments = 1_000;
+/** The error of a change or a run while the experiment runs. */
 const runsAlready = 'The experiment runs: wait for its end, or cancel it';
 
 /** JSON pointers to the fields of a request that name a span and its trace, for errors. */
@@ -171,6 +172,7 @@ export class ExperimentsService {
     return span;
   }
 
+  /** Finds an experiment. @throws Problem `not_found` */
   private async load(project: string, id: string): Promise<Experiment> {
     const experiment = await this.repository.find(project, id);
     if (!experiment) throw experimentNotFound(id);
@@ -240,6 +242,7 @@ function numberIn(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 
+/** The change in percent; null if it is unknown. */
 function changePercent(before: number | null, after: number | null): number | null {
   return before === null || after === null || before === 0 ? null : ((after - before) / before) * 100;
 }

@@ -47,6 +47,7 @@ export async function filledRequest(
   return { body, headers };
 }
 
+/** An object without some members. */
 const without = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 
@@ -60,6 +61,7 @@ async function fillValue(value: unknown, templates: Templates, place: string): P
   return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members);
 }
 
+/** Fills one text. @throws TemplateError that names its place */
 async function fillText(text: string, templates: Templates, place: string): Promise<string> {
   try {
     return await templates.fill(text);
@@ -94,6 +96,7 @@ export class TemplateError extends Error {
 export class Templates {
   /** Characters that may still be filled. */
   private remaining = maxFilledLength;
+  /** Parts of dotted names, by name. */
   private readonly paths = new Map<string, readonly string[]>();
 
   /** @param variables the values by name, a JSON object */
@@ -133,6 +136,7 @@ export class Templates {
       );
   }
 
+  /** The text of one token: plain text, a section (`#`, `^`) or a variable. */
   private fillToken([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
     if (kind === 'text') return text;
     if (kind === '>') throw new TemplateError(`there are no partials: {{>${text}}}`);

@@ -126,7 +126,7 @@ export class VersionsQuery {
 
 const author = 'dora@example.com';
 
-/** Who changes a version's status, and why. */
+/** Author and reason of a status change, as in the three bodies below. */
 export class DisablePlaybookBody {
   @Text(200, { example: author }) readonly disabled_by!: string;
   @Text(2_000, { example: 'Made the outage of 12 March worse' }) readonly disabled_reason!: string;

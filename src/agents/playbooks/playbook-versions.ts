@@ -49,7 +49,7 @@ export interface PlannedVersion {
   readonly previous: string | null;
 }
 
-/** What happens to each proposed version. */
+/** The result of planning: the versions to store, and those that are not stored. */
 export interface VersionPlan {
   /** Versions to store. */
   readonly versions: readonly PlannedVersion[];
@@ -101,6 +101,6 @@ export function planVersions(
   return { versions, unchanged, taken, notGreater };
 }
 
-/** By version. */
+/** Versions in ascending order. */
 const ascending = (proposed: readonly ProposedVersion[]): ProposedVersion[] =>
   [...proposed].sort((a, b) => compareVersions(a.playbook.version, b.playbook.version));

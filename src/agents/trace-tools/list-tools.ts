@@ -32,7 +32,7 @@ const excerptShares = [1, 0.25, 0.05];
 const noteBytes = 256;
 
 /**
- * As much of a page of a list as an answer may hold, and a note if more follows.
+ * A page of a list, cut to the size that an answer may have, with a note if more follows.
  * @param what the items, in the plural
  * @param form an item as the answer shows it, with excerpts of this share of their usual length
  */

@@ -128,7 +128,7 @@ export const isValidForOptimizeTool = (reads: TraceReads): Tool =>
       const page = { limit: 100, offset: 0 };
       const contents = false;
       const { data } = await reads.spans(filter, page, contents);
-      // As filters, `null` and `!null` are no ids: they find spans with or without one.
+      // The filter takes `null` and `!null` as words: they find spans without or with an id.
       const spans = data.filter(({ span_id: id }) => id === spanId);
       if (spans.length === 0) {
         notes.ttlMs = notFoundCacheMs;

@@ -33,7 +33,7 @@ interface HeldTab {
   readonly ring: EventRing<UiEvent>;
   /** Ids of calls that were sent to the page and have no answer yet. */
   readonly sent: Set<string>;
-  /** Time of `performance.now()`. */
+  /** When the stream was opened (`performance.now()`). */
   readonly openedAt: number;
   /** The grants that were last sent to the page, as JSON. */
   grants: string;
@@ -48,6 +48,7 @@ const graceMs = 2_000;
 /** Interval of looking for the reconnected tab. */
 const gracePollMs = 200;
 
+/** The answer to a call whose page is gone. */
 const pageClosed: UiAnswerBody = {
   ok: false,
   error: { type: 'interrupted', message: 'The page was closed before it answered' },
@@ -255,7 +256,7 @@ function sendGrants(tab: HeldTab, grants: Readonly<Record<string, UiGrant>>): vo
   });
 }
 
-/** @throws ToolFailure if the page reports an error */
+/** The result in a page's answer. @throws ToolFailure if the page reports an error */
 function resultOf(answer: UiAnswerBody): unknown {
   if (answer.ok) return answer.result ?? null;
   const { type, message } = answer.error ?? { type: 'tool_error' as const, message: 'The page failed' };
@@ -266,5 +267,6 @@ function resultOf(answer: UiAnswerBody): unknown {
 const nameOf = ({ userId, keyId }: Principal): string =>
   keyId === undefined ? 'a caller without a key' : userId;
 
+/** The refusal of a call that reaches no page. */
 const notConnected = (why: string): Refusal =>
   new Refusal('ui_not_connected', `${why}. Give the user a link to /console/ and ask them to open it.`);

@@ -34,7 +34,7 @@ export class UiGrantParams extends UiSessionParams {
   @Text(128, { example: 'q1w2e3r4t5', description: "The key's id, or `anonymous`" }) readonly caller!: string;
 }
 
-/** What a tab shows and can do now. */
+/** The present content of a tab, and the tools that it provides. */
 export class UiPageBody {
   @Text(2_048, { example: '/traces/4bf92f3577b34da6a3ce929d0e0e4736', description: 'Its address' })
   readonly route!: string;
@@ -55,6 +55,7 @@ export class UiPageBody {
 /** Types of failures that a page may report. */
 export const pageErrorTypes = ['tool_error', 'interrupted'] as const;
 
+/** The error of a call that the page could not answer. */
 class UiErrorBody {
   @OneOf(pageErrorTypes, { description: '`interrupted`: the page was reloaded after it had begun' })
   readonly type!: (typeof pageErrorTypes)[number];

@@ -77,7 +77,7 @@ const undefinedIf =
     if (codeOf(error) !== code) throw error;
   };
 
-/** What the custom tool's own processes report, if it is one. */
+/** The status of a custom tool and its processes; empty for other tools. */
 function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
   if (!tool) return {};
   const { status, healthStatus, errorMessage } = tool;

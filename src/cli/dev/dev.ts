@@ -29,7 +29,7 @@ const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
  */
 class DevSession {
   private tool: ToolProcess | undefined;
-  /** What the tool said about itself when it started. */
+  /** The tool's answer to the handshake of its start. */
   private definition: Handshake = {};
   private timeoutMs = 0;
   private lastInput: object | undefined;

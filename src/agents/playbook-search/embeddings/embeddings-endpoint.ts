@@ -12,7 +12,7 @@ import {
 } from '../../../base/outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 
-/** What is embedded. Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
+/** Kinds of texts to embed. Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
 export type EmbeddingKind = 'query' | 'document';
 
 interface EndpointRetries extends RetrySettings {

@@ -48,7 +48,7 @@ function checkJsonCanHold(document: Document, lines: LineCounter): void {
 /** Decodes UTF-8. @throws Error that names the line of the first invalid byte */
 export function yamlText(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // In UTF-8 no byte of a multi-byte character equals a line feed.
+  // Split as bytes: no byte of a multi-byte UTF-8 character equals a line feed.
   const lines = bytes.toString('latin1').split('\n');
   const invalid = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
   throw new Error(`line ${invalid + 1}: it is not UTF-8`);

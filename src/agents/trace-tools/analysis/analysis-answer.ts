@@ -43,7 +43,7 @@ export interface Issue {
   readonly unverified?: true;
 }
 
-/** What a model found in one span. */
+/** The model's findings in one span. */
 export interface SpanAnalysis {
   readonly span_id: string;
   readonly issue_title: string;
