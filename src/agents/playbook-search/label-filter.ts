@@ -1,6 +1,8 @@
 import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
+/** A label's value that matches all values. */
 const anyValue = '*';
+/** Prefix of the keys of kubernaut's labels. */
 const kubernautPrefix = 'kubernaut.io/';
 
 /**
@@ -57,6 +59,7 @@ export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash 
   return undefined;
 }
 
+/** Whether a playbook's value allows a caller's value. */
 function valuesMatch(allowed: string, wanted: string): boolean {
   const value = allowed.trim().toLowerCase();
   return value === anyValue || value === wanted;

@@ -24,8 +24,10 @@ const durationsMetric = 'holmesgpt_playbook_tool_call_duration_seconds';
 const callRateMetric = 'holmesgpt_playbook_tool_call_rate';
 const cacheHitRateMetric = 'holmesgpt_playbook_tool_call_cache_hit_rate';
 
+/** The tools that are counted. */
 const playbookTools = ['get_playbooks', 'get_context'];
 
+/** Values of the label `status`. */
 const statuses = ['success', 'error', 'timeout', 'refused'] as const;
 
 /** The end of a call in its log line (docs/operate/observability.md). */
@@ -40,6 +42,7 @@ interface CallEnd {
 /** Counts and logs the calls of playbook tools. */
 @Injectable()
 export class PlaybookCalls implements OnModuleInit {
+  /** Statistics of the last hour. */
   readonly usage: PlaybookUsage;
 
   constructor(
@@ -134,6 +137,7 @@ export class PlaybookCalls implements OnModuleInit {
   }
 }
 
+/** Size of a result as JSON. */
 const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(result) ?? '');
 
 /** The time that statistics cover. */

@@ -6,6 +6,7 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
 import type { ContextRequest, DataStorageClient } from './data-storage/data-storage-client.js';
 
+/** Input of get_playbooks. */
 interface SearchInput {
   readonly query: string;
   readonly similarity_threshold: number;
@@ -99,6 +100,7 @@ export function getPlaybooksTool(
   });
 }
 
+/** Input of get_context. */
 interface ContextInput {
   readonly alert_fingerprint: string;
   readonly similarity_threshold: number;

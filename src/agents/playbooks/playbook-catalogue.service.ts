@@ -66,7 +66,7 @@ export class PlaybookCatalogueService {
         pointer: '/version',
         detail: `Playbook ${id} has a version ${version} already`,
       }));
-      throwIfAny([...plan.taken, ...duplicates], plan.notGreater);
+      refuseVersions([...plan.taken, ...duplicates], plan.notGreater);
     });
     const [row] = created;
     if (!row) throw new Error('The version was not stored');
@@ -82,7 +82,7 @@ export class PlaybookCatalogueService {
     createdBy: string | null = null,
   ): Promise<views.PlaybookImportView> {
     const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
-      throwIfAny(taken, notGreater),
+      refuseVersions(taken, notGreater),
     );
     const unchanged = plan.unchanged.map(({ playbook_id, version }) => ({ playbook_id, version }));
     return { imported: created, unchanged };
@@ -179,8 +179,8 @@ export class PlaybookCatalogueService {
 /** Hash of all of the author's fields, the description included. */
 const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
 
-/** @throws Problem with all entries, if there are any; `conflict` if the only fault is that versions exist */
-function throwIfAny(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
+/** Refuses versions that cannot be stored. @throws Problem with all entries, if there are any; `conflict` if the only fault is that versions exist */
+function refuseVersions(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
   const errors = [...notGreater, ...taken];
   if (errors.length === 0) return;
   const detail = errors.map((each) => each.detail).join('; ');

@@ -157,6 +157,7 @@ export class PlaybookVersionsController {
   }
 }
 
+/** The members that all answers to status changes have. */
 const identity = ({ playbook_id, version, status }: StatusRow) => ({ playbook_id, version, status });
 /** The answer to a change between active and disabled. */
 const statusAnswer = ({

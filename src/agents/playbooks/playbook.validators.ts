@@ -5,11 +5,14 @@ import { Ruled } from '../../web/rest/dto.js';
 
 /** Max characters of a version. */
 const maxVersionLength = 64;
+/** Max levels of a procedure. */
 const maxContentDepth = 32;
+/** Max labels of a playbook. */
 const maxLabels = 32;
 /** Max values of one label, and characters of a value. */
 const maxLabelValues = 20;
 const maxLabelValueLength = 128;
+/** Max phrases of a list, and characters of a phrase. */
 const maxPhrases = 100;
 const maxPhraseLength = 200;
 const labelKeyPattern = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
@@ -38,13 +41,13 @@ export const isPlaybookId = (value: unknown): value is string =>
 const isPhrase = (value: unknown): boolean =>
   typeof value === 'string' && value.trim() !== '' && value.length <= maxPhraseLength;
 
+// Decorators of members of request bodies, each with its rule.
+
 /** A list of phrases such as signals and aliases. */
 export const Phrases = Ruled(
   `must be a list of at most ${maxPhrases} phrases of 1 to ${maxPhraseLength} characters`,
   (value) => Array.isArray(value) && value.length <= maxPhrases && value.every(isPhrase),
 );
-
-// Decorators of members of request bodies, each with its rule.
 
 /** An id of a playbook. */
 export const PlaybookId = Ruled('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
@@ -55,7 +58,7 @@ export const Version = Ruled(
   (value) => typeof value === 'string' && isVersion(value),
 );
 
-/** Maps keys to one value or several; no two keys may differ in case only. */
+/** Labels: keys with one value or several. No two keys may differ in case only. */
 export const Labels = Ruled(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
 
 function areLabels(value: unknown): boolean {

@@ -48,9 +48,10 @@ export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
 
 /** Whether a playbook is in the answer, and why. */
 type Verdict = Pick<ExplainedPlaybookView, 'shown' | 'removed_by' | 'reason'>;
+
 const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
 
-/** @param shown number of better playbooks in the answer */
+/** The verdict on a ranked playbook. @param shown number of better playbooks in the answer */
 function rankedVerdict(
   { confidence }: RankedPlaybook,
   { similarityThreshold, limit }: SearchTrail,
@@ -63,6 +64,7 @@ function rankedVerdict(
   return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
 }
 
+/** Explains an active playbook that was not ranked. */
 function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybookView {
   const clash = clashOf(playbook.labels, asked);
   const verdict = clash
@@ -74,6 +76,7 @@ function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): Exp
   return { ...identity(playbook), ...verdict, ...noScores };
 }
 
+/** Explains a playbook that is not active. */
 function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybookView {
   const verdict = removed('status', `Its latest version, ${playbook.version}, is ${playbook.status}`);
   return { ...identity(playbook), ...verdict, ...noScores };

@@ -159,6 +159,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     }
   }
 
+  /** Asks the service, and keeps the answer for later failures. */
   private async askAndCache<T extends object>(
     key: string,
     question: Question<T>,
@@ -185,6 +186,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.tracer.span('data_storage.try', attributes, send, { kind: 'client' });
   }
 
+  /** Headers with the service's token and the trace of the call. */
   private headers(): Record<string, string> {
     const { token } = this.settings;
     const traceparent = this.tracer.traceparent(undefined);
@@ -236,21 +238,22 @@ export function historicalContext(body: unknown): HistoricalContext {
   return { similar_incidents, patterns, success_rates };
 }
 
-/** @throws UpstreamFailure `invalid_answer` */
+/** Parses a playbook of an answer. @throws UpstreamFailure `invalid_answer` */
 function hitOf(value: unknown, index: number): PlaybookHitView {
-  const where = `playbooks[${index}]`;
-  const { playbook_id, version, description, confidence } = fieldsOf(value, where);
-  if (!isText(playbook_id, maxNameLength)) throw invalid(`${where}.playbook_id is no name`);
-  if (!isText(version, maxNameLength)) throw invalid(`${where}.version is no version`);
-  if (!isText(description, maxDescriptionLength)) throw invalid(`${where}.description is no text`);
+  const place = `playbooks[${index}]`;
+  const { playbook_id, version, description, confidence } = fieldsOf(value, place);
+  if (!isText(playbook_id, maxNameLength)) throw invalid(`${place}.playbook_id is no name`);
+  if (!isText(version, maxNameLength)) throw invalid(`${place}.version is no version`);
+  if (!isText(description, maxDescriptionLength)) throw invalid(`${place}.description is no text`);
   if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1))
-    throw invalid(`${where}.confidence is not between 0 and 1`);
+    throw invalid(`${place}.confidence is not between 0 and 1`);
   return { playbook_id, version, description, confidence: shownConfidence(confidence) };
 }
 
 const isText = (value: unknown, maxLength: number): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.length <= maxLength;
 
+/** The members of an object. @throws UpstreamFailure `invalid_answer` for other values */
 function fieldsOf(value: unknown, what: string): Record<string, unknown> {
   if (!isObject(value)) throw invalid(`${what} is no object`);
   return value;

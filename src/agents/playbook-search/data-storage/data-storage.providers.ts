@@ -49,6 +49,7 @@ class DataStorageReport implements DataStorageObserver {
 
   answered(origin: AnswerOrigin): void {
     this.answers.inc({ origin });
+    // A stale answer comes from a cache as well.
     if (origin === 'stale') this.playbookCalls.usage.addHit();
   }
 

@@ -15,6 +15,7 @@ import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 /** Kinds of texts to embed. Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
 export type EmbeddingKind = 'query' | 'document';
 
+/** Retries and timeouts of one kind of text. */
 interface EndpointRetries extends RetrySettings {
   /** Timeout of one request. */
   readonly timeoutMs: number;
@@ -27,6 +28,7 @@ const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
 
 /** Max texts per request: the default limit of text-embeddings-inference. */
 const maxTextsPerRequest = 32;
+/** Max bytes of an answer. */
 const maxAnswerBytes = 33_554_432;
 const neverAborted = new AbortController().signal;
 
@@ -115,6 +117,7 @@ interface Datum {
   readonly embedding?: unknown;
 }
 
+/** The entries of an answer. @throws UpstreamFailure */
 function dataIn(answer: unknown): readonly Datum[] {
   const data = isObject(answer) ? answer['data'] : undefined;
   if (!Array.isArray(data) || !data.every(isObject)) throw invalidAnswer('has no list `data`');

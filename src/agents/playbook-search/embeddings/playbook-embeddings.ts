@@ -51,7 +51,7 @@ interface EmbeddingsState {
   readonly provider: string;
   /** Playbooks with a vector. */
   readonly vectors: number;
-  /** Why vectors are missing, in one word; undefined if all is well. */
+  /** One word for the reason why vectors are missing; undefined if none are. */
   readonly degraded: string | undefined;
 }
 
@@ -62,6 +62,7 @@ interface EmbeddingsState {
 @Injectable()
 export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(PlaybookEmbeddings.name);
+  /** Aborts requests for documents when the server stops. */
   private readonly stopping = new AbortController();
   private readonly endpoint: EmbeddingsEndpoint | undefined;
   private readonly store = new VectorStore();
@@ -71,6 +72,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     (error) => this.reportOutcome('document', error),
   );
   private readonly calibration: EmbeddingCalibration;
+  /** The present catalogue. */
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
   /** The catalogue whose playbooks all have their vectors. */
   private embeddedCatalogue: readonly EmbeddablePlaybook[] | undefined;
@@ -245,7 +247,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
         for (const job of jobs) await this.embedAll([job], endpoint);
         return;
       }
-      // Throws if the endpoint rejects this text, too: then the playbook is not the cause.
+      // If the endpoint rejects this text as well, the playbook is not the cause, and the error is thrown.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
       this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(

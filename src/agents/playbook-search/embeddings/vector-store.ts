@@ -36,6 +36,7 @@ export interface VectorEntry {
 export class VectorStore {
   private readonly entries = new Map<string, VectorEntry>();
 
+  /** Number of playbooks with a vector. */
   get size(): number {
     return this.entries.size;
   }

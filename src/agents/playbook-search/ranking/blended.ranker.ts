@@ -53,6 +53,7 @@ interface Scored {
   readonly semanticConfidence: number;
 }
 
+/** The ranking of one catalogue. */
 class BlendedRanking implements PlaybookRanking {
   constructor(
     private readonly words: PlaybookRanking,
@@ -111,6 +112,7 @@ function byConfidence(a: Scored, b: Scored): number {
   );
 }
 
+/** A result of the ranking, without and with the origin of its confidence. */
 const withoutExplanation = (scored: Scored): RankedPlaybook => ({
   playbookId: scored.playbookId,
   confidence: confidenceOf(scored),

@@ -14,6 +14,7 @@ const maxExplained = 200;
 
 /** Prefix of parameters that are labels: `label.environment=production`. */
 const labelPrefix = 'label.';
+/** Max labels of a search. */
 const maxLabels = 32;
 const dtos = new DtoPipe();
 
@@ -49,7 +50,7 @@ export async function parseSearchQuery(parameters: Readonly<Record<string, unkno
   };
 }
 
-/** @throws Problem `invalid_request` */
+/** The labels in parameters. @throws Problem `invalid_request` */
 function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<string, string> {
   const problems: FieldProblem[] = [];
   const labels: Record<string, string> = {};

@@ -44,7 +44,7 @@ export class PlaybookHitView {
   @ApiProperty({ example: 0.91, minimum: 0, maximum: 1 }) readonly confidence!: number;
 }
 
-/** Why a playbook is in the answer, or not. */
+/** A playbook with the reason why it is in the answer or not. */
 export class ExplainedPlaybookView {
   @Example('oomkill-increase-memory') readonly playbook_id!: string;
   @Example('1.2.0') readonly version!: string;

@@ -57,6 +57,7 @@ export function itemsOf(document: unknown): DocumentItem[] {
   return items;
 }
 
+/** The playbooks of an import; may be empty. @throws Problem `invalid_request` for another form */
 function listItems(document: unknown): DocumentItem[] {
   if (Array.isArray(document)) return members(document, '');
   if (isObject(document) && 'playbooks' in document) {
@@ -196,7 +197,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     return this.catalogue.import(items, importedBy);
   }
 
-  /** @throws Problem `rate_limited` while too many texts wait, `invalid_request` */
+  /** Reads YAML when it is its turn. @throws Problem `rate_limited` while too many texts wait, `invalid_request` */
   private async parseYaml(text: Buffer, holder: string): Promise<unknown> {
     const release = this.yamlSlots.claim(holder, 'imports of YAML');
     return this.yamlReader.execute(() => readYaml(text)).finally(release);

@@ -5,8 +5,8 @@ import { type Document, isCollection, LineCounter, parseAllDocuments, visit } fr
 const maxJsonChars = 16_777_216;
 
 /**
- * Converts YAML to JSON. Several documents become one list; documents that are lists are flattened into it. Call it in a
- * worker, because a hostile file can take long.
+ * Converts YAML to JSON. Several documents become one list; documents that are lists are flattened into it. For texts
+ * of callers it runs in a worker, because a hostile text can take long.
  * @throws Error whose first line describes the fault
  */
 export function yamlToJson(text: string): string {
