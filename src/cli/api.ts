@@ -10,7 +10,7 @@ declare global {
   type BodyInit = Body;
 }
 
-/** Without undici's timeouts of 300 s, because a call may take an hour and has its own limit. */
+/** An agent without undici's timeouts of 300 s, because a call may take an hour and has its own limit. */
 const patientAgent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 /** `fetch` without a timeout. */
@@ -35,6 +35,7 @@ function apiOf({ url, key }: ServerAddress): Client {
   );
 }
 
+/** A result of the generated client. */
 interface Answered<T> {
   readonly data?: T | undefined;
   readonly error?: unknown;
@@ -48,26 +49,27 @@ interface ServerProblem {
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
-/** The body of an answer. @throws CliError with the server's problem, or if no server answers */
-export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
-  const { data, error, response } = await asked.catch((failure: unknown) => ({
+/** Waits for the answer to a request. @returns its body @throws CliError with the server's problem, or if no server answers */
+export async function ask<T>(request: Promise<Answered<T>>): Promise<T> {
+  const { data, error, response } = await request.catch((failure: unknown) => ({
     data: undefined,
     error: failure,
     response: undefined,
   }));
   if (response === undefined) throw unreachable(error);
-  if (response.status === 202) warnOf(data);
+  if (response.status === 202) warnIfUnconfirmed(data);
   if (response.ok) return data as T;
-  throw new CliError(sentenceOf(error ?? {}, response), exit.no, error);
+  throw new CliError(sentenceOf(error ?? {}, response), exit.failed, error);
 }
 
 /** Warns on stderr about replicas that have not confirmed a change. */
-function warnOf(answer: unknown): void {
+function warnIfUnconfirmed(answer: unknown): void {
   const { missing = [] } = answer as Partial<UnconfirmedView>;
   if (missing.length > 0)
     process.stderr.write(`Done, but not confirmed by ${missing.join(', ')} (GET /api/v1/replicas)\n`);
 }
 
+/** The error if no server answers. */
 function unreachable(error: unknown): CliError {
   const { cause, message } = error as Error;
   const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message;
@@ -77,6 +79,7 @@ function unreachable(error: unknown): CliError {
   );
 }
 
+/** A server's problem as text. */
 function sentenceOf({ code, detail, errors = [] }: ServerProblem, { status, statusText }: Response): string {
   const text = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
   const fields = errors.length > 1 ? errors.map(({ pointer, detail: why }) => `\n  ${pointer} ${why}`) : [];
@@ -87,13 +90,14 @@ function sentenceOf({ code, detail, errors = [] }: ServerProblem, { status, stat
   return `${text}${fields.join('')}${hint}`;
 }
 
-/** The environment of a command: files, streams and settings. */
+/** The server, output and surroundings of a command. */
 export interface Session {
   readonly client: Client;
   readonly out: Output;
   readonly surroundings: Surroundings;
 }
 
+/** Options that all commands have. */
 interface GlobalOptions {
   readonly url?: string;
   readonly json?: boolean;
@@ -106,7 +110,7 @@ export function sessionOf(command: Command): Session {
   return { client: apiOf(surroundings.server()), out: new Output(options.json === true), surroundings };
 }
 
-/** All entries of a paginated list. */
+/** All entries of a paginated list. @param pageAt requests one page */
 export async function allOf<T>(
   pageAt: (query: {
     limit: number;

@@ -4,6 +4,7 @@ import type { ToolView } from '../../client/types.gen.js';
 import type { Client } from '../../client/client/index.js';
 import type { Session } from './api.js';
 
+/** Completion scripts by shell. They call the hidden command `complete`. */
 const scripts = {
   bash: `_toolkeeper() {
   local IFS=$'\\n'
@@ -23,41 +24,45 @@ compdef _toolkeeper toolkeeper`,
 /** Prints the completion script for a shell. */
 export const completion = ({ out }: Session, shell: keyof typeof scripts): void => out.line(scripts[shell]);
 
-/** Timeout for tool names after Tab is pressed. */
+/** Timeout for the names of tools: the user has pressed Tab and waits. */
 const timeoutMs = 500;
 
-/** Prints the candidates for the last word, one per line. */
+/** Makes the hidden command `complete`: it prints the candidates for the last word, one per line. */
 export const complete =
   (program: Command) =>
   async ({ client, out }: Session, words: readonly string[]): Promise<void> => {
     for (const word of await candidates(program, words, client)) out.line(word);
   };
 
+/** The candidates for the last word. @param words those after `toolkeeper`; the last one may be incomplete or empty */
 async function candidates(program: Command, words: readonly string[], client: Client): Promise<string[]> {
-  const begun = words.at(-1) ?? '';
-  const before = words.slice(0, -1).filter((word) => !word.startsWith('-'));
+  const prefix = words.at(-1) ?? '';
+  const previous = words.slice(0, -1).filter((word) => !word.startsWith('-'));
   let command = program;
-  let given = 0;
-  for (const word of before) {
+  let argumentCount = 0;
+  for (const word of previous) {
     const next = command.commands.find((each) => each.name() === word);
     if (next) command = next;
-    else given++;
+    else argumentCount++;
   }
-  const all = begun.startsWith('-') ? optionsOf(command, program) : await wordsOf(command, given, client);
-  return all.filter((word) => word.startsWith(begun));
+  const all = prefix.startsWith('-')
+    ? optionsOf(command, program)
+    : await wordsOf(command, argumentCount, client);
+  return all.filter((word) => word.startsWith(prefix));
 }
 
 const optionsOf = (command: Command, program: Command): string[] =>
   [...command.options, ...program.options].flatMap(({ long }) => long ?? []);
 
-async function wordsOf(command: Command, given: number, client: Client): Promise<string[]> {
+/** Subcommands of a command, or values of its argument at a position. */
+async function wordsOf(command: Command, position: number, client: Client): Promise<string[]> {
   const { commands, registeredArguments } = command;
   if (commands.length > 0)
     return command
       .createHelp()
       .visibleCommands(command)
       .map((each) => each.name());
-  const argument = registeredArguments[given];
+  const argument = registeredArguments[position];
   if (argument?.argChoices) return [...argument.argChoices];
   return argument?.name() === 'name' ? namesOfTools(client) : [];
 }

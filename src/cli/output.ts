@@ -2,6 +2,9 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
+/** Spaces between the columns of a table. */
+const columnGap = 2;
+
 /** Prints for a command: JSON for programs, or lines for people, coloured on a terminal only. */
 export class Output {
   constructor(readonly json: boolean) {}
@@ -11,22 +14,24 @@ export class Output {
     this.line(this.json ? JSON.stringify(value, null, 2) : text());
   }
 
+  /** Prints to stdout. */
   line(text: string): void {
-    process.stdout.write(`${visible(text)}\n`);
+    process.stdout.write(`${escapeControls(text)}\n`);
   }
 
   /** Prints a remark for people, to stderr. */
   note(text: string): void {
-    process.stderr.write(`${visible(text)}\n`);
+    process.stderr.write(`${escapeControls(text)}\n`);
   }
 
+  /** A text in a style, if stdout is a terminal that shows it. */
   styled(style: Style, text: string): string {
     return styleText(style, text, { stream: process.stdout });
   }
 
-  /** A state in its colour. */
+  /** A state, such as `active`, in its colour; other words unchanged. */
   state(word: string): string {
-    const style = styles.get(word);
+    const style = stateStyles.get(word);
     return style ? this.styled(style, word) : word;
   }
 
@@ -35,21 +40,19 @@ export class Output {
     const widths = head.map((title, column) =>
       Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
     );
-    const edge = process.stdout.isTTY ? process.stdout.columns : Infinity;
-    const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-    const draw = (row: readonly string[], paint: (cell: string, padded: string) => string): string =>
-      row
-        .map((cell, column) => {
-          if (column < row.length - 1) return paint(cell, cell.padEnd((widths[column] ?? 0) + 2));
-          return before + cell.length <= edge ? cell : `${cell.slice(0, Math.max(0, edge - before - 1))}…`;
-        })
-        .join('');
-    const title = this.styled(
-      'bold',
-      draw(head, (_cell, padded) => padded),
+    const terminalWidth = process.stdout.isTTY ? process.stdout.columns : Infinity;
+    const lastColumnAt = widths.slice(0, -1).reduce((sum, width) => sum + width + columnGap, 0);
+    const lastWidth = Math.max(1, terminalWidth - lastColumnAt);
+    const padded = (cell: string, column: number): string => cell.padEnd((widths[column] ?? 0) + columnGap);
+    const cut = (cell: string): string =>
+      cell.length <= lastWidth ? cell : `${cell.slice(0, lastWidth - 1)}…`;
+    const title = head.map((cell, column) => (column < head.length - 1 ? padded(cell, column) : cut(cell)));
+    const lines = rows.map((row) =>
+      row.map((cell, column) =>
+        column < row.length - 1 ? padded(cell, column).replace(cell, this.state(cell)) : cut(cell),
+      ),
     );
-    const paintState = (cell: string, padded: string): string => padded.replace(cell, this.state(cell));
-    return [title, ...rows.map((row) => draw(row, paintState))].join('\n');
+    return [this.styled('bold', title.join('')), ...lines.map((cells) => cells.join(''))].join('\n');
   }
 
   /** One `name: value` per line, without undefined values. */
@@ -62,7 +65,8 @@ export class Output {
   }
 }
 
-const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
+/** Colours of the words for states. */
+const stateStyles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ...(['active', 'healthy', 'success', 'closed', 'ok'] as const).map((word) => [word, 'green'] as const),
   ...(['inactive', 'degraded', 'half-open', 'unknown', 'recovering', 'note'] as const).map(
     (word) => [word, 'yellow'] as const,
@@ -72,18 +76,19 @@ const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ),
 ]);
 
-/** Escapes control characters, which tools may have written, except our own colours. */
-export const visible = (text: string): string =>
+/** Escapes control characters, which tools may have written, except line breaks, tabs and colours. */
+export const escapeControls = (text: string): string =>
   text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (match) => {
-    if (/^[\n\t]$/.test(match) || (match.length > 1 && match.startsWith('\x1b'))) return match;
+    const isColour = match.length > 1 && match.startsWith('\x1b');
+    if (isColour || match === '\n' || match === '\t') return match;
     return `\\x${match.charCodeAt(0).toString(16).padStart(2, '0')}${match.slice(1)}`;
   });
 
 /** Exit codes of commands. */
 export const exit = {
-  fine: 0,
+  ok: 0,
   /** A call failed or was refused, a tool is not healthy, or something is missing. */
-  no: 1,
+  failed: 1,
   /** The command line is wrong. */
   usage: 2,
   /** No server answers. */
@@ -92,13 +97,13 @@ export const exit = {
 
 type ExitCode = (typeof exit)[keyof typeof exit];
 
-/** Ends the command with a sentence on stderr. */
+/** An error that ends the command with a sentence on stderr. */
 export class CliError extends Error {
   override readonly name = 'CliError';
 
   constructor(
     message: string,
-    readonly code: ExitCode = exit.no,
+    readonly code: ExitCode = exit.failed,
     /** The object that --json prints instead of the sentence, such as the server's problem. */
     readonly body: unknown = { detail: message },
   ) {
@@ -106,7 +111,7 @@ export class CliError extends Error {
   }
 }
 
-/** The code of the problem that a server answered with. */
+/** The code of the problem with which the server answered, such as `not_found`. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof CliError ? (error.body as { readonly code?: string } | undefined)?.code : undefined;
 

@@ -19,12 +19,13 @@ export function buildProgram(): Command {
   return program;
 }
 
-/** The code of a command. It receives the arguments, then the options. */
+/** The code of a command. Receives its arguments in order, then all its options as one object. */
 type Run = (session: Session, ...given: never[]) => unknown;
+/** Loads the code of a command. */
 type Load = () => Promise<Run>;
 
-/** Adds a command. @param load loads the code that runs it */
-function add(
+/** Adds a command. @param load loads its code when it runs @param parts its arguments and options */
+function addCommand(
   parent: Command,
   name: string,
   description: string,
@@ -38,13 +39,15 @@ function add(
   return command.action(async (...given: unknown[]) => {
     const { sessionOf } = await import('./api.js');
     const run = await load();
+    // Commander's last argument is the command itself.
     await run(sessionOf(command), ...(given.slice(0, -1) as never[]));
   });
 }
 
+// Modules of commands, loaded when needed.
 const tools = () => import('./commands/tools.js');
 const calls = () => import('./commands/calls.js');
-const projects = () => import('./commands/projects.js');
+const authoring = () => import('./commands/authoring.js');
 const keys = () => import('./commands/keys.js');
 const playbooks = () => import('./commands/playbooks.js');
 
@@ -56,115 +59,119 @@ function wholeNumber(text: string): number {
 const argument = (name: string, description?: string): Argument => new Argument(name, description);
 const option = (flags: string, description: string): Option => new Option(flags, description);
 
-const path = 'its folder, tool.json or program';
-const tool = (): Argument => argument('<name>', 'a tool');
-const custom = (): Argument => argument('<name>', 'a custom tool');
-const input = (): Argument => argument('[input]', 'a JSON object, @file, or - for stdin').default('{}');
+// Arguments that several commands have.
+const pathHelp = 'its folder, tool.json or program';
+const anyTool = (): Argument => argument('<name>', 'a tool');
+const customTool = (): Argument => argument('<name>', 'a custom tool');
+const toolInput = (): Argument => argument('[input]', 'a JSON object, @file, or - for stdin').default('{}');
 
 function addTools(group: Command): void {
-  add(
+  addCommand(
     group,
     'list',
     'all tools, built-in and custom, with their state',
     async () => (await tools()).list,
     argument('[words]', 'words of the name, the description or the tags'),
   );
-  add(
+  addCommand(
     group,
     'create',
     'write a tool to start from, with its test and README',
-    async () => (await projects()).create,
+    async () => (await authoring()).create,
     argument('<folder>', 'the folder to create; its last part is the name of the tool'),
     option('-t, --template <language>', 'its language').choices(['python', 'node', 'bash']).default('python'),
   );
-  add(
+  addCommand(
     group,
     'dev',
     'run a tool without a server, show its messages, restart it when a file changes',
     async () => (await import('./dev/dev.js')).dev,
-    argument('[path]', path).default('.'),
+    argument('[path]', pathHelp).default('.'),
   );
-  add(
+  addCommand(
     group,
     'bundle',
     'install the packages that a tool names into its folder, on this machine',
-    async () => (await projects()).bundle,
+    async () => (await authoring()).bundle,
     argument('[folder]', 'with package.json or requirements.txt').default('.'),
   );
-  add(
+  addCommand(
     group,
     'register',
     'upload a tool and make it callable',
-    async () => (await projects()).register,
-    argument('<path>', path),
+    async () => (await authoring()).register,
+    argument('<path>', pathHelp),
     option('--name <name>', 'another name than that of tool.json or the program'),
     option('--update', 'change the existing tool of this name'),
     option('--in-place', 'upload nothing: the server, which must see the same disk, runs the files here'),
   );
-  const change = (name: 'unregister' | 'enable' | 'disable' | 'revisions', description: string): Command =>
-    add(group, name, description, async () => (await tools())[name], custom());
-  change('unregister', 'remove a tool; its metrics stay');
+  const addForCustomTool = (
+    name: 'unregister' | 'enable' | 'disable' | 'revisions',
+    description: string,
+  ): Command => addCommand(group, name, description, async () => (await tools())[name], customTool());
+  addForCustomTool('unregister', 'remove a tool; its metrics stay');
   addCalling(group);
-  change('enable', 'make a tool callable again; retry the start of one that failed');
-  change('disable', 'make a tool uncallable, but keep it');
-  change('revisions', 'list the revisions of a tool, newest first');
-  add(
+  addForCustomTool('enable', 'make a tool callable again; retry the start of one that failed');
+  addForCustomTool('disable', 'make a tool uncallable, but keep it');
+  addForCustomTool('revisions', 'list the revisions of a tool, newest first');
+  addCommand(
     group,
     'rollback',
     'restore an earlier revision, as a new one',
     async () => (await tools()).rollback,
-    custom(),
+    customTool(),
     argument('<revision>', 'its number').argParser(wholeNumber),
   );
 }
 
+/** Commands that call and watch tools. */
 function addCalling(group: Command): void {
-  add(
+  addCommand(
     group,
     'call',
     'call a tool as an agent does; exit code 1 if the call does not succeed',
     async () => (await calls()).call,
-    tool(),
-    input(),
+    anyTool(),
+    toolInput(),
     option('--investigation <id>', 'the investigation whose budget is used'),
     option('--timeout <ms>', 'the max time of the call').argParser(wholeNumber),
     option('--idempotency-key <key>', 'the same key never runs it twice'),
   );
-  add(
+  addCommand(
     group,
     'test',
     'make a test call, even if it is disabled: no budget, no effect on health',
     async () => (await calls()).test,
-    custom(),
-    input(),
+    customTool(),
+    toolInput(),
   );
-  add(
+  addCommand(
     group,
     'health',
     'show processes, grade and circuit of a tool; exit code 1 if it is not healthy',
     async () => (await tools()).health,
-    tool(),
+    anyTool(),
   );
-  add(
+  addCommand(
     group,
     'logs',
     'show the log of a tool: its stderr and the events of its processes',
     async () => (await calls()).logs,
-    custom(),
+    customTool(),
     option('-n, --limit <lines>', 'the number of latest lines').argParser(wholeNumber).default(50),
     option('-f, --follow', 'also show new lines as they come'),
   );
 }
 
 function addPlaybooks(group: Command): void {
-  add(
+  addCommand(
     group,
     'import',
     'store playbooks from YAML or JSON; all of a file or none',
     async () => (await playbooks()).importFiles,
     argument('<files...>', 'files, or folders with such files'),
   );
-  add(
+  addCommand(
     group,
     'search',
     'search playbooks as an agent does',
@@ -176,7 +183,7 @@ function addPlaybooks(group: Command): void {
 }
 
 function addKeys(group: Command): void {
-  add(
+  addCommand(
     group,
     'create',
     'create a key, and print it once',
@@ -189,8 +196,8 @@ function addKeys(group: Command): void {
     option('--expires <time>', 'its expiry, such as 2099-01-01T00:00:00Z'),
     option('--owner <name>', 'the user that is recorded for its calls'),
   );
-  add(group, 'list', 'all keys, newest first, without their secrets', async () => (await keys()).list);
-  add(
+  addCommand(group, 'list', 'all keys, newest first, without their secrets', async () => (await keys()).list);
+  addCommand(
     group,
     'revoke',
     'revoke a key for good',
@@ -200,21 +207,26 @@ function addKeys(group: Command): void {
 }
 
 function addServer(program: Command): void {
-  add(program, 'start', 'run the server', async () => (await import('./server/local-server.js')).start);
-  add(
+  addCommand(
+    program,
+    'start',
+    'run the server',
+    async () => (await import('./server/local-server.js')).start,
+  );
+  addCommand(
     program,
     'mcp',
     'MCP over stdin and stdout, for desktop clients; starts a server if none runs',
     async () => (await import('./mcp/relay.js')).mcp,
   );
-  add(
+  addCommand(
     program,
     'doctor',
     'check what a server needs, and how to mend what is missing',
     async () => (await import('./doctor/doctor.js')).doctor,
     option('--token <->', 'instead, check the access token on stdin and show its scopes'),
   );
-  add(
+  addCommand(
     program,
     'backup',
     'write the database of the running server to a file',
@@ -222,14 +234,14 @@ function addServer(program: Command): void {
     argument('<file>', 'a .tgz that does not exist yet'),
     option('--with-key', 'also the encryption key: anybody with the file can read all secrets'),
   );
-  add(
+  addCommand(
     program,
     'restore',
     'restore a backup into an empty TOOLKEEPER_DATA_DIR',
     async () => (await import('./backup/restore.js')).restore,
     argument('<file>', 'the file that backup wrote'),
   );
-  add(
+  addCommand(
     program,
     'completion',
     'print a completion script for a shell',
@@ -240,5 +252,7 @@ function addServer(program: Command): void {
     '\nbash: source <(toolkeeper completion bash)\nfish: toolkeeper completion fish | source',
   );
   const complete: Load = async () => (await import('./completion.js')).complete(program);
-  program.addCommand(add(new Command(), 'complete', '', complete, argument('[words...]')), { hidden: true });
+  program.addCommand(addCommand(new Command(), 'complete', '', complete, argument('[words...]')), {
+    hidden: true,
+  });
 }

@@ -10,7 +10,7 @@ export interface ServerAddress {
   readonly key: string | undefined;
 }
 
-/** Environment, folders and server of a command; only this file of the command line reads the environment. */
+/** Environment, folders and server of a command. No other file of the command line reads `process.env`. */
 export class Surroundings {
   readonly root = projectRoot();
   /** Absolute. Below the home directory for an npm package, because npm may remove its folder; else in the project. */
@@ -30,16 +30,19 @@ export class Surroundings {
     this.url = url ?? (environment['TOOLKEEPER_URL'] || undefined);
   }
 
-  /** Sends the data directory's key to that directory's server only, because any program may listen on a port. */
+  /**
+   * The server to use. The data directory's key is sent to that directory's server only, because any program may listen on
+   * a port.
+   */
   server(): ServerAddress {
     const running = runningServer(this.dataDir);
     const url = this.url ?? running?.url ?? `http://127.0.0.1:${this.environment['PORT'] || '3000'}`;
-    const given = this.environment['TOOLKEEPER_KEY'];
-    const own = running && isSame(url, running.url) ? this.ownKey() : undefined;
-    return { url: url.replace(/\/+$/, ''), key: given || own };
+    const localKey = running && isSameServer(url, running.url) ? this.adminKey() : undefined;
+    return { url: url.replace(/\/+$/, ''), key: this.environment['TOOLKEEPER_KEY'] || localKey };
   }
 
-  private ownKey(): string | undefined {
+  /** The admin key of the data directory's server. */
+  private adminKey(): string | undefined {
     const configured = this.environment['ADMIN_API_KEY'];
     if (configured) return configured;
     try {
@@ -51,7 +54,7 @@ export class Surroundings {
 }
 
 /** Whether two URLs name one server; all names of loopback are equal. */
-function isSame(one: string, other: string): boolean {
+function isSameServer(one: string, other: string): boolean {
   const [a, b] = [URL.parse(one), URL.parse(other)];
   const host = (url: URL): string => url.host.replace(/^(localhost|\[::1\])/, '127.0.0.1');
   return a !== null && b !== null && a.protocol === b.protocol && host(a) === host(b);

@@ -1,5 +1,5 @@
 import { Cancellation } from '../../src/base/common/cancellation.js';
-import { analyzeWithLlm } from '../../src/agents/trace-tools/analysis/analyze-with-llm.tool.js';
+import { analyzeWithLlmTool } from '../../src/agents/trace-tools/analysis/analyze-with-llm.tool.js';
 import { SpanIngest } from '../../src/records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -162,10 +162,10 @@ it('reads no spans of another project, and none for a key that may not', async (
 });
 
 it('says in one sentence that there is no model', async () => {
-  const tool = analyzeWithLlm({
+  const tool = analyzeWithLlmTool({
     analyst: undefined,
     reads: tk.app.get(TraceReads),
-    found: async () => undefined,
+    onAnalysed: async () => undefined,
   });
   const run = {
     context: { projectId: 'default' },

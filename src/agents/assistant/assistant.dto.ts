@@ -16,6 +16,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { ChatMessage } from './chat-message.js';
 
 const chatStates = ['idle', 'running', 'waiting', 'failed', 'stopped', 'interrupted'] as const;
+/** The state of a chat's last turn. */
 export type ChatState = (typeof chatStates)[number];
 
 const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
@@ -37,6 +38,7 @@ export class ListChatsQuery extends ProjectQuery {
 
 const page = { screen: 'trace', url: '/traces/4bf92f3577b34da6a3ce929d0e0e4736' };
 
+/** A message of the user, with which a turn begins. */
 export class TurnBody {
   @Text(20_000, { example: 'Why did this trace fail?' }) readonly message!: string;
   @OptionalText(128, { description: 'The tab of the console that tools act on; absent: no tab' })
@@ -49,6 +51,7 @@ export class TurnBody {
   readonly insteadOf?: string;
 }
 
+/** The user's decision about a call. */
 export class ApprovalBody {
   @Flag({ example: true }) readonly approve!: boolean;
   @OptionalText(128, { description: 'Id from the stream; that of another call is refused' })
@@ -72,6 +75,7 @@ export class ChatLimitsView {
   @Example(5, 'US dollars of a chat; 0: no limit') readonly cost!: number;
 }
 
+/** A chat without its messages. */
 export class ListedChatView {
   @Example(id) readonly id!: string;
   @Example('Why did this trace fail?') readonly title!: string;
@@ -91,6 +95,7 @@ export class ChatPageView extends PageOf(ListedChatView) {
   @NullableText('gpt-4.1', 'The language model; null if none is configured') readonly model!: string | null;
 }
 
+/** A chat with its messages. */
 export class ChatView extends ListedChatView {
   @Example(`assistant-${id}`, 'Investigation of its calls') readonly investigationId!: string;
   @ApiProperty({ type: ChatLimitsView }) readonly limits!: ChatLimitsView;

@@ -1,4 +1,4 @@
-/** A text of a message. All messages have the form of the AI SDK's UI messages. */
+/** A text in a message. All messages have the form of the AI SDK's UI messages. */
 export interface TextPart {
   readonly type: 'text';
   text: string;
@@ -23,8 +23,10 @@ export interface CallPart {
   question?: { readonly questionId: string; readonly params: object };
 }
 
+/** A part of a message. `step-start` precedes each answer of the model. */
 export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
 
+/** A message of a chat. A turn has two: the user's, and the assistant's with all its steps. */
 export interface ChatMessage {
   readonly id: string;
   readonly role: 'user' | 'assistant';
@@ -34,21 +36,24 @@ export interface ChatMessage {
 }
 
 type Parts = Pick<ChatMessage, 'parts'>;
+
 export const isCall = (part: Part): part is CallPart => part.type === 'dynamic-tool';
 export const callsIn = ({ parts }: Parts): CallPart[] => parts.filter(isCall);
 export const awaitsApproval = ({ state }: CallPart): boolean => state === 'approval-requested';
-/** Whether a call is pending and needs no approval, or has one. */
+/** Whether a call has not run yet, and needs no approval or has one. */
 export const mayRun = ({ state, approval }: CallPart): boolean =>
   state === 'input-available' || (state === 'approval-responded' && approval?.approved === true);
 
 /** One chunk of the AI SDK's UI message stream. */
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
-/** The state of a part as the reader knows it. */
+
+/** The state of a part as a reader knows it. */
 type KnownPart = {
+  /** Characters of a text. */
   length?: number;
   state?: string;
-  approval?: string | undefined;
-  question?: string | undefined;
+  approvalId?: string | undefined;
+  questionId?: string | undefined;
 };
 
 /**
@@ -59,13 +64,13 @@ export class MessageReader {
   private readonly known: KnownPart[] = [];
 
   /** The chunks since the last call. */
-  *news({ parts }: Parts): Generator<Chunk> {
-    for (const [place, part] of parts.entries()) {
-      const before = this.known[place];
-      if (part.type === 'text') yield* textNews(`text-${place}`, part, before);
-      else if (isCall(part)) yield* callNews(part, before);
-      else if (!before) yield* place === 0 ? [{ type: 'start-step' }] : [stepEnd, { type: 'start-step' }];
-      this.known[place] = knownPartOf(part);
+  *newChunks({ parts }: Parts): Generator<Chunk> {
+    for (const [index, part] of parts.entries()) {
+      const known = this.known[index];
+      if (part.type === 'text') yield* textChunks(`text-${index}`, part, known);
+      else if (isCall(part)) yield* callChunks(part, known);
+      else if (!known) yield* index === 0 ? [stepStart] : [stepEnd, stepStart];
+      this.known[index] = knownPartOf(part);
     }
   }
 }
@@ -73,28 +78,31 @@ export class MessageReader {
 function knownPartOf(part: Part): KnownPart {
   if (part.type === 'text') return { length: part.text.length, state: part.state };
   if (!isCall(part)) return {};
-  return { state: part.state, approval: part.approval?.id, question: part.question?.questionId };
+  return { state: part.state, approvalId: part.approval?.id, questionId: part.question?.questionId };
 }
 
+const stepStart: Chunk = { type: 'start-step' };
 export const stepEnd: Chunk = { type: 'finish-step' };
 
-function* textNews(id: string, { text, state }: TextPart, before?: KnownPart): Generator<Chunk> {
-  const length = before?.length ?? 0;
-  if (!before) yield { type: 'text-start', id };
+/** New chunks of a text. */
+function* textChunks(id: string, { text, state }: TextPart, known?: KnownPart): Generator<Chunk> {
+  const length = known?.length ?? 0;
+  if (!known) yield { type: 'text-start', id };
   if (text.length > length) yield { type: 'text-delta', id, delta: text.slice(length) };
-  if (state === 'done' && before?.state !== 'done') yield { type: 'text-end', id };
+  if (state === 'done' && known?.state !== 'done') yield { type: 'text-end', id };
 }
 
-function* callNews(part: CallPart, before?: KnownPart): Generator<Chunk> {
+/** New chunks of a call. */
+function* callChunks(part: CallPart, known?: KnownPart): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
-  if (!before) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
-  if (part.question?.questionId !== before?.question)
+  if (!known) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
+  if (part.question?.questionId !== known?.questionId)
     yield { type: 'data-question', id: toolCallId, data: part.question ?? {}, transient: true };
-  if (state === before?.state) return;
-  // The tool may have changed since the approval, which is then asked for again.
-  if (approval && approval.id !== before?.approval)
+  if (state === known?.state) return;
+  // An approval is requested again if the tool has changed since.
+  if (approval && approval.id !== known?.approvalId)
     yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
-  if (approval?.approved !== undefined && (!before || before.state === 'approval-requested'))
+  if (approval?.approved !== undefined && (!known || known.state === 'approval-requested'))
     yield { type: 'tool-approval-response', approvalId: approval.id, approved: approval.approved };
   if (state === 'output-available')
     yield { type: 'tool-output-available', toolCallId, output, dynamic: true };

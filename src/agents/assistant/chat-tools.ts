@@ -17,10 +17,10 @@ import type { ChatUsageView } from './assistant.dto.js';
 import { type CallPart, callsIn, type ChatMessage } from './chat-message.js';
 import { storedOutcome, textIn } from './prompt.js';
 
-/** Max tools that are offered to a model. More would confuse it. */
+/** Max tools offered to a model. More would confuse the model. */
 const maxOffered = 40;
-/** Needs no approval, because it asks the assistant's own model. */
-const asksOwnModel = 'analyze_with_llm';
+/** The tool that reaches no other system than the assistant's own model, and so needs no approval. */
+const ownModelTool = 'analyze_with_llm';
 
 /** A tool as it is offered to the model. */
 export interface OfferedTool {
@@ -38,6 +38,9 @@ export interface CallOrigin {
   /** The tab that sent the turn. */
   readonly uiSession: string | undefined;
 }
+
+/** The members of a call that decide on its approval. */
+type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
 
 /** The investigation that the calls of a chat belong to. */
 export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
@@ -67,15 +70,19 @@ export class ChatTools {
    * Selects from many tools: find_tools and those of the page, then those that the chat found or called, then those that
    * match the last message.
    */
-  private async select(callable: readonly Tool[], messages: readonly ChatMessage[], lister: CallOrigin) {
-    const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
-    const calls = messages.flatMap(callsIn).reverse();
-    const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);
+  private async select(callable: readonly Tool[], messages: readonly ChatMessage[], origin: CallOrigin) {
+    const always = callable.filter(
+      ({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools',
+    );
+    const newestCalls = messages.flatMap(callsIn).reverse();
+    const used = newestCalls.flatMap((call) => [...foundBy(call), call.toolName]);
     const query = textIn(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
-    const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, lister);
-    const names = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
-    const wanted = names.flatMap((name) => callable.find((tool) => tool === this.registry.find(name)) ?? []);
-    return [...new Set([...base, ...wanted])].slice(0, maxOffered);
+    const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, origin);
+    const wantedNames = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
+    const wanted = wantedNames.flatMap(
+      (name) => callable.find((tool) => tool === this.registry.find(name)) ?? [],
+    );
+    return [...new Set([...always, ...wanted])].slice(0, maxOffered);
   }
 
   /**
@@ -92,9 +99,11 @@ export class ChatTools {
 
   /** Why a call would be refused even with an approval; undefined if it can run. */
   async refusalOf(part: CallPart, origin: CallOrigin): Promise<string | undefined> {
-    return this.door.accept(this.requestOf(part, origin), true).then(() => undefined, refusalText);
+    const isAsked = true;
+    return this.door.accept(this.requestOf(part, origin), isAsked).then(() => undefined, refusalText);
   }
 
+  /** The request of a call to the door. */
   private requestOf({ toolName, input }: CallPart, origin: CallOrigin): CallRequest {
     const { chatId, project, principal, uiSession } = origin;
     const schema = this.registry.find(toolName)?.definition.inputSchema;
@@ -103,22 +112,23 @@ export class ChatTools {
       ...{ investigationId: investigationOf(chatId), threadId: chatId },
       ...(uiSession !== undefined && { uiSession }),
     };
-    const given = schema ? platformSchema(schema).restored(input) : input;
-    return { tool: toolName, input: given, principal, context };
+    // The model was shown a schema that its platform supports.
+    const restored = schema ? platformSchema(schema).restored(input) : input;
+    return { tool: toolName, input: restored, principal, context };
   }
 
   /**
    * Runs a call through the door and stores its outcome in the part. A call that ran before gets its earlier outcome.
-   * @param changed called when the tool asks the person something, and when that is over
+   * @param onQuestion called when the tool asks the person a question, and when the question is over
    */
-  async run(part: CallPart, origin: CallOrigin, changed: () => void): Promise<void> {
+  async run(part: CallPart, origin: CallOrigin, onQuestion: () => void): Promise<void> {
     const tool = this.registry.find(part.toolName);
     const idempotencyKey = `${origin.chatId}/${origin.turn}/${part.toolCallId}`;
     try {
       const { outcome } = await this.door.call({
         ...this.requestOf(part, origin),
         idempotencyKey,
-        asks: this.asksOf(part, origin, changed),
+        asks: this.asksFor(part, origin, onQuestion),
       });
       const isMcp = tool?.definition.kind === 'mcp';
       const output = storedOutcome(keptOutcomeOf(tool, outcome), isMcp);
@@ -128,43 +138,42 @@ export class ChatTools {
     }
   }
 
-  private asksOf(part: CallPart, { principal }: CallOrigin, changed: () => void): Asks {
+  /** Passes questions of the tool to the person: as `question` of the call's part. */
+  private asksFor(part: CallPart, { principal }: CallOrigin, onQuestion: () => void): Asks {
     const show = (question?: CallPart['question']): void => {
       if (question) part.question = question;
       else delete part.question;
-      changed();
+      onQuestion();
     };
     const live: Asks['live'] = ({ params }, over) => {
-      const to = {
+      const channel = {
         send: (questionId: string) => show({ questionId, params }),
         withdraw: () => undefined,
       };
-      return this.questions.ask(principal, to, over).finally(show);
+      return this.questions.ask(principal, channel, over).finally(() => show());
     };
     return { capabilities: { elicitation: { form: {}, url: {} } }, live };
   }
 }
 
-/** @throws the error, unless it is a refusal */
+/** The text of a refusal. @throws any other error */
 function refusalText(error: unknown): string {
   if (error instanceof Problem) return `${error.code}: ${error.detail}`;
   throw error;
 }
 
-type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
-
 /** Whether the tool writes, destroys or reaches other systems. */
 const needsApproval = ({ name, annotations }: ToolDefinition): boolean =>
-  !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== asksOwnModel);
+  !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== ownModelTool);
 
 /** Whether the caller may use the tool. Tools of pages also need an open page. */
 const isOffered = (tool: Tool, origin: CallOrigin): boolean =>
   isShown(tool, origin) && (tool.definition.kind !== 'ui' || origin.uiSession !== undefined);
 
-/** The usage of the assistant's own model by a call. */
-export function spentBy({ toolName, output }: CallPart): Partial<ChatUsageView> {
+/** The usage of the assistant's own model by a tool call. */
+export function usageBy({ toolName, output }: CallPart): Partial<ChatUsageView> {
   const { result } = (output ?? {}) as { readonly result?: { readonly usage?: Partial<ChatUsageView> } };
-  return (toolName === asksOwnModel && result?.usage) || {};
+  return (toolName === ownModelTool && result?.usage) || {};
 }
 
 /** Names of the tools that a call of find_tools found. */

@@ -7,14 +7,15 @@ import type { ChatMessage, Part } from './chat-message.js';
 
 const noUsage: ChatUsageView = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
 
-/** The owner of chats. Each query is restricted to it, so that ids of other chats find nothing. */
-export interface Owned {
+/** The owner of chats. Each query is restricted to one owner, so that ids of others' chats find nothing. */
+export interface ChatOwner {
   readonly owner: string;
   readonly project: string;
 }
 
-/** A chat with its owner. */
-export interface Chat extends Owned, ListedChatView {
+/** A chat without its messages. */
+export interface Chat extends ChatOwner, ListedChatView {
+  /** Number of turns so far. */
   readonly turns: number;
   readonly uiSession: string | null;
 }
@@ -41,38 +42,45 @@ interface RunState {
   readonly position: number;
 }
 
-/** The end of a run's lease, which each write renews. A run without a lease counts as dead. */
+/** SQL: the end of a run's lease, which each write renews. A run whose lease is over counts as dead. */
 const lease = `now() + interval '10 seconds'`;
 const isDead = `state = 'running' AND held_until < now()`;
+/** Columns of `Chat`. */
 const columns = `
   id, owner, project, title, usage, turns, ui_session AS "uiSession", created_at AS "createdAt",
   updated_at AS "updatedAt",
   CASE WHEN ${isDead} THEN 'interrupted' ELSE state END AS state,
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
+
 /** Max chats of an owner. */
 export const maxChats = 1_000;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
-/** During a run the parts of its last steps are stored beside its message, so that each write is small. */
+
+/**
+ * SQL: writes parts of a run's message. During a run the parts of its last steps are stored beside the message, so that each
+ * write is small.
+ */
 const putParts = `
   put AS (
     INSERT INTO assistant_parts (chat_id, position, place, part)
     SELECT id, $4, (each ->> 'place')::integer, each -> 'part' FROM run, json_array_elements($5) AS each
     ON CONFLICT (chat_id, position, place) DO UPDATE SET part = excluded.part)`;
+/** SQL: writes a run's whole message. */
 const putMessage = `
   gone AS (DELETE FROM assistant_parts USING run WHERE chat_id = run.id AND position = $4),
   put AS (
     ${insertMessage} SELECT id, $4, $5 FROM run
     ON CONFLICT (chat_id, position) DO UPDATE SET message = excluded.message)`;
 
-/** Rows of assistant_chats and assistant_messages. Ids must be UUIDs. */
+/** Rows of assistant_chats, assistant_messages and assistant_parts. Ids must be UUIDs. */
 @Injectable()
 export class ChatsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
   /** Creates a chat. @returns false if the owner has `maxChats` already */
-  create(id: string, { owner, project }: Owned): Promise<boolean> {
-    return this.changes(
+  create(id: string, { owner, project }: ChatOwner): Promise<boolean> {
+    return this.changesRow(
       `INSERT INTO assistant_chats (id, owner, project, title, usage) SELECT $1, $2, $3, '', $4
        WHERE (SELECT count(*) FROM assistant_chats WHERE owner = $2) < ${maxChats} RETURNING 1`,
       [id, owner, project, storableJson(noUsage)],
@@ -80,7 +88,7 @@ export class ChatsRepository {
   }
 
   /** Chats of an owner, last used first. */
-  list({ owner, project }: Owned, limit: number): Promise<Chat[]> {
+  list({ owner, project }: ChatOwner, limit: number): Promise<Chat[]> {
     return this.db.query<Chat[]>(
       `SELECT ${columns} FROM assistant_chats WHERE owner = $1 AND project = $2
        ORDER BY updated_at DESC, id DESC LIMIT $3`,
@@ -88,13 +96,14 @@ export class ChatsRepository {
     );
   }
 
-  async find({ owner, project }: Owned, id: string, db: EntityManager = this.db.manager) {
-    const one = `SELECT ${columns} FROM assistant_chats WHERE ${isOwn}`;
-    const [row] = await db.query<Chat[]>(one, [id, owner, project]);
+  /** Finds a chat; undefined if the owner has no such chat. */
+  async find({ owner, project }: ChatOwner, id: string, db: EntityManager = this.db.manager) {
+    const sql = `SELECT ${columns} FROM assistant_chats WHERE ${isOwn}`;
+    const [row] = await db.query<Chat[]>(sql, [id, owner, project]);
     return row;
   }
 
-  /** Messages of a chat, oldest first. @param latest max number, counted from the end */
+  /** Messages of a chat, oldest first. @param latest only this many, the newest */
   async messages(id: string, latest?: number, db: EntityManager = this.db.manager): Promise<ChatMessage[]> {
     const rows = await db.query<{ message: ChatMessage; parts: { place: number; part: Part }[] | null }[]>(
       `SELECT message, (
@@ -109,42 +118,43 @@ export class ChatsRepository {
   }
 
   /** Deletes a chat. @returns false if there was none */
-  delete({ owner, project }: Owned, id: string): Promise<boolean> {
-    return this.changes(`DELETE FROM assistant_chats WHERE ${isOwn}`, [id, owner, project]);
+  delete({ owner, project }: ChatOwner, id: string): Promise<boolean> {
+    return this.changesRow(`DELETE FROM assistant_chats WHERE ${isOwn}`, [id, owner, project]);
   }
 
+  /** Deletes chats that were not used since then. */
   async deleteOlder(before: Date): Promise<void> {
     await this.db.query('DELETE FROM assistant_chats WHERE updated_at < $1', [before]);
   }
 
   /**
    * Changes a chat and its messages in a transaction. Of two concurrent changes the second sees the first.
-   * @param change changes the messages and returns the columns to set; may throw
-   * @returns the changed chat; undefined if there is none
+   * @param apply changes the messages and returns the columns to set; may throw
+   * @returns the changed chat and its messages; undefined if there is none
    */
   change(
-    owned: Owned,
+    owner: ChatOwner,
     id: string,
-    change: (chat: Chat, messages: ChatMessage[]) => ChatChange,
-  ): Promise<{ chat: Chat; messages: ChatMessage[]; set: ChatChange } | undefined> {
+    apply: (chat: Chat, messages: ChatMessage[]) => ChatChange,
+  ): Promise<{ chat: Chat; messages: ChatMessage[] } | undefined> {
     return this.db.transaction(async (db: EntityManager) => {
       await db.query('SELECT FROM assistant_chats WHERE id = $1 FOR UPDATE', [id]);
-      const before = await this.find(owned, id, db);
+      const before = await this.find(owner, id, db);
       if (!before) return undefined;
       const messages = await this.messages(id, undefined, db);
-      const set = change(before, messages);
-      const assignments = Object.keys(set).map((name, at) => `${name} = $${at + 2}, `);
+      const changed = apply(before, messages);
+      const assignments = Object.keys(changed).map((name, index) => `${name} = $${index + 2}, `);
       await db.query(
         `UPDATE assistant_chats SET ${assignments.join('')} held_until = ${lease}, error = NULL, updated_at = now() WHERE id = $1`,
-        [id, ...(Object.values(set) as unknown[])],
+        [id, ...(Object.values(changed) as unknown[])],
       );
       await db.query('DELETE FROM assistant_messages WHERE chat_id = $1', [id]);
       await db.query(
         `${insertMessage} SELECT $1, place, message FROM json_array_elements($2) WITH ORDINALITY AS m (message, place)`,
         [id, storableJson(messages)],
       );
-      const chat = await this.find(owned, id, db);
-      return chat && { chat, messages, set };
+      const chat = await this.find(owner, id, db);
+      return chat && { chat, messages };
     });
   }
 
@@ -154,8 +164,8 @@ export class ChatsRepository {
    */
   write(id: string, runId: string, state: RunState, end?: RunEnd): Promise<boolean> {
     const { usage, message, from, position } = state;
-    const parts = message.parts.slice(from).map((part, at) => ({ place: from + at, part }));
-    return this.changes(
+    const parts = message.parts.slice(from).map((part, index) => ({ place: from + index, part }));
+    return this.changesRow(
       `WITH run AS (
          UPDATE assistant_chats SET held_until = ${lease}, usage = $3, updated_at = now(),
            state = CASE WHEN state = 'running' THEN coalesce($6::text, state) ELSE state END,
@@ -171,16 +181,16 @@ export class ChatsRepository {
   }
 
   /** Stops the turn of a chat. @returns false if none ran or waited */
-  stop({ owner, project }: Owned, id: string): Promise<boolean> {
-    return this.changes(
+  stop({ owner, project }: ChatOwner, id: string): Promise<boolean> {
+    return this.changesRow(
       `UPDATE assistant_chats SET state = 'stopped', error = NULL, updated_at = now()
        WHERE ${isOwn} AND state IN ('running', 'waiting') RETURNING 1`,
       [id, owner, project],
     );
   }
 
-  /** Whether a statement changed a row. TypeORM answers UPDATE and DELETE with the rows and their number. */
-  private async changes(sql: string, parameters: unknown[]): Promise<boolean> {
+  /** Runs a statement. @returns whether a row was changed. TypeORM answers UPDATE and DELETE with the rows and their number. */
+  private async changesRow(sql: string, parameters: unknown[]): Promise<boolean> {
     const answer = await this.db.query<unknown[]>(sql, parameters);
     return answer.length > 0 && answer[1] !== 0;
   }

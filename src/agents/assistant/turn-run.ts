@@ -7,7 +7,7 @@ import type { AppConfig } from '../../base/config/app-config.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ChatUsageView } from './assistant.dto.js';
 import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
-import { type CallOrigin, type ChatTools, spentBy } from './chat-tools.js';
+import { type CallOrigin, type ChatTools, usageBy } from './chat-tools.js';
 import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
@@ -16,7 +16,7 @@ import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
 export const maxSteps = 20;
 /** Max calls of tools in one turn. */
 export const maxCalls = 60;
-/** Interval of the writes of a run, which also show that it is alive. */
+/** Interval of the writes of a run, which also show other replicas that the run is alive. */
 const writeMs = 1_000;
 
 /** A turn to begin or to resume. Its last message is the assistant's. */
@@ -28,22 +28,30 @@ export interface BegunTurn {
   readonly principal: () => Principal;
 }
 
+/** A call in the model's answer. */
 type RequestedCall = Extract<AnswerPart, { kind: 'call' }>;
 
 /**
- * One turn of a chat at this server. It alternately asks the model and runs its calls, until an answer has no calls, a
- * call needs approval, or a limit is reached. Calls are stored before they run, with ids that a resumed turn reuses.
+ * One turn of a chat at this server. Alternates between asking the model and running the calls that it requests, until an
+ * answer has no calls, a call needs approval, or a limit is reached. Calls are stored before they run, with ids that a
+ * resumed turn reuses.
  */
 export class TurnRun {
   private readonly logger = new Logger(TurnRun.name);
+  /** Is emitted after each change of `message`, `usage` or `end`. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
+  /** The assistant's message, which grows while the turn runs. */
   readonly message: ChatMessage;
+  /** Sums over all turns of the chat. */
   usage: ChatUsageView;
-  /** Set when the end is stored. */
+  /** The end of the run, set after it was stored. */
   end: RunEnd | undefined;
-  private ending: RunEnd | undefined;
+  /** The end that is about to be stored; the first one wins. */
+  private decidedEnd: RunEnd | undefined;
+  /** Wraps recorded texts for the model. */
   private readonly data = new DataWrapper();
-  private readonly ended = new AbortController();
+  /** Aborts the request to the model, and the wait for a call. */
+  private readonly aborting = new AbortController();
 
   constructor(
     private readonly turn: BegunTurn,
@@ -56,32 +64,33 @@ export class TurnRun {
     this.usage = turn.chat.usage;
   }
 
-  /** Ends the run soon. A call that has begun goes on, and its outcome is stored. */
+  /** Ends the run soon. A call that has begun goes on; a retry of the turn gets its outcome. */
   abort(end: RunEnd): void {
-    this.ending ??= end;
-    this.ended.abort(new Error('The run was ended'));
+    this.decidedEnd ??= end;
+    this.aborting.abort(new Error('The run was ended'));
   }
 
   /** Runs the turn to its end. Never throws. */
   async run(): Promise<void> {
     const { chat, runId } = this.turn;
-    const beat = new IntervalLoop(
+    const writer = new IntervalLoop(
       () => this.write(),
       writeMs,
       (error) => this.logger.warn(messageOf(error)),
     );
-    beat.start();
-    const end = await this.loop().catch((error: unknown) => this.endOf(error));
-    await beat.stop();
-    this.ending ??= end;
+    writer.start();
+    const end = await this.runSteps().catch((error: unknown) => this.endOf(error));
+    await writer.stop();
+    this.decidedEnd ??= end;
     await this.repository
-      .write(chat.id, runId, this.changesFrom(0), this.ending)
+      .write(chat.id, runId, this.stateFrom(0), this.decidedEnd)
       .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
-    this.end = this.ending;
+    this.end = this.decidedEnd;
     this.changes.emit();
   }
 
-  private async loop(): Promise<RunEnd> {
+  /** Runs the calls of the last answer, then asks the model for the next one, until the turn ends or waits. */
+  private async runSteps(): Promise<RunEnd> {
     this.dropBrokenStep();
     await this.write(0);
     for (;;) {
@@ -90,46 +99,50 @@ export class TurnRun {
       const calls = step?.filter(isCall) ?? [];
       if (calls.some(awaitsApproval)) return { state: 'waiting', error: null };
       if (step && calls.length === 0) return { state: 'idle', error: null };
-      const limit = this.limitReached();
-      if (limit !== undefined) return { state: 'failed', error: limit };
-      await this.ask();
+      const limitError = this.limitError();
+      if (limitError !== undefined) return { state: 'failed', error: limitError };
+      await this.askModel();
     }
   }
 
   /** Removes an answer that was cut off before its calls, so that the model is asked again. */
   private dropBrokenStep(): void {
     const { parts } = this.message;
-    const begin = parts.findLastIndex(({ type }) => type === 'step-start');
-    if (begin >= 0 && !parts.slice(begin).some(isCall)) parts.splice(begin);
+    const lastStep = parts.findLastIndex(({ type }) => type === 'step-start');
+    if (lastStep >= 0 && !parts.slice(lastStep).some(isCall)) parts.splice(lastStep);
   }
 
-  private async ask(): Promise<void> {
+  /** Asks the model, and adds its answer to the message as a new step. */
+  private async askModel(): Promise<void> {
     const { messages, chat } = this.turn;
     const { parts } = this.message;
     const question = {
       instructions: systemPrompt(this.data),
       messages: modelMessages(messages, this.data),
       tools: await this.tools.offered(messages, this.origin()),
-      signal: this.ended.signal,
+      signal: this.aborting.signal,
     };
+    // The number of parts so far distinguishes the steps of a message.
     const step = parts.push({ type: 'step-start' });
-    const before = callsIn(this.message).length;
-    this.count({ steps: 1 });
+    const earlierCalls = callsIn(this.message).length;
+    this.addUsage({ steps: 1 });
     const calls: RequestedCall[] = [];
     for await (const part of this.model.answer(question)) {
       if (part.kind === 'text') this.addText(part.text);
       else if (part.kind === 'call') calls.push(part);
-      else this.count(part.usage);
+      else this.addUsage(part.usage);
     }
     const last = parts.at(-1);
-    if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
-    const toPart = (call: RequestedCall, at: number): Promise<CallPart> =>
-      this.callPart(call, idOfCall(chat.turns, step, at), before + at);
+    // Redacted again as a whole: a secret may have been split over several parts of the answer.
+    if (last?.type === 'text') Object.assign(last, { text: this.model.redact(last.text), state: 'done' });
+    const toPart = (call: RequestedCall, index: number): Promise<CallPart> =>
+      this.callPart(call, idOfCall(chat.turns, step, index), earlierCalls + index);
     parts.push(...(await Promise.all(calls.map(toPart))));
     this.changes.emit();
     await this.write();
   }
 
+  /** Appends to the text at the end of the message. */
   private addText(text: string): void {
     const last = this.message.parts.at(-1);
     if (last?.type === 'text') last.text += text;
@@ -137,12 +150,15 @@ export class TurnRun {
     this.changes.emit();
   }
 
-  /** A requested call as a part of the message. A call that cannot run gets an error, not a request for approval. */
-  private async callPart(call: RequestedCall, toolCallId: string, before: number): Promise<CallPart> {
+  /**
+   * A requested call as a part of the message. A call that cannot run gets an error, not a request for approval.
+   * @param earlierCalls number of calls before it in this turn
+   */
+  private async callPart(call: RequestedCall, toolCallId: string, earlierCalls: number): Promise<CallPart> {
     const { tool: toolName, input, malformed } = call;
-    const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
+    const mistake = malformed ?? (earlierCalls < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
     const part: CallPart = { type: 'dynamic-tool', toolName, toolCallId, input, state: 'input-available' };
-    if (wrong !== undefined) return { ...part, state: 'output-error', errorText: `not run: ${wrong}` };
+    if (mistake !== undefined) return { ...part, state: 'output-error', errorText: `not run: ${mistake}` };
     const approval = this.tools.approvalFor(part);
     if (!approval) return part;
     const errorText = await this.tools.refusalOf(part, this.origin());
@@ -153,27 +169,35 @@ export class TurnRun {
   /** Runs calls in the model's order, up to one that needs approval. */
   private async runCalls(): Promise<void> {
     for (const part of callsIn(this.message)) {
-      const approval = mayRun(part) ? this.tools.approvalFor(part) : undefined;
-      const note = part.approval && toolChanged;
-      if (approval) Object.assign(part, { state: 'approval-requested', approval: { ...approval, note } });
+      if (mayRun(part)) this.requestMissingApproval(part);
       if (awaitsApproval(part)) return;
       if (!mayRun(part)) continue;
-      this.count({ calls: 1 });
-      const changed = (): void => this.changes.emit();
-      await abortable(this.tools.run(part, this.origin(), changed), this.ended.signal);
-      this.count(spentBy(part));
+      this.addUsage({ calls: 1 });
+      const onQuestion = (): void => this.changes.emit();
+      await abortable(this.tools.run(part, this.origin(), onQuestion), this.aborting.signal);
+      this.addUsage(usageBy(part));
       this.changes.emit();
       await this.write();
     }
   }
 
+  /** Requests an approval for a call that still needs one, such as one whose tool has changed since its approval. */
+  private requestMissingApproval(part: CallPart): void {
+    const approval = this.tools.approvalFor(part);
+    if (!approval) return;
+    const note = part.approval && toolChangedNote;
+    Object.assign(part, { state: 'approval-requested', approval: { ...approval, note } });
+  }
+
+  /** The origin of the turn's calls, with the caller's present rights. */
   private origin(): CallOrigin {
     const { chat, principal } = this.turn;
     const { id: chatId, project, turns: turn, uiSession } = chat;
     return { chatId, project, turn, principal: principal(), uiSession: uiSession ?? undefined };
   }
 
-  private limitReached(): string | undefined {
+  /** The error for the user if a limit is reached, otherwise undefined. */
+  private limitError(): string | undefined {
     const { maxTokens, maxCost } = this.limits;
     const { inputTokens, outputTokens, cost } = this.usage;
     const tokens = inputTokens + outputTokens;
@@ -187,38 +211,46 @@ export class TurnRun {
     return undefined;
   }
 
-  private count(more: Partial<ChatUsageView>): void {
+  /** Adds to the usage of the chat. An unknown cost stays unknown until a known one is added. */
+  private addUsage(more: Partial<ChatUsageView>): void {
     const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
-    const cost = this.usage.cost === null && (more.cost ?? null) === null ? null : sum('cost');
+    const isCostKnown = this.usage.cost !== null || (more.cost ?? null) !== null;
+    const cost = isCostKnown ? sum('cost') : null;
     const [steps, calls] = [sum('steps'), sum('calls')];
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
   }
 
-  /** @param from index of the first part to write; default: the last two steps, because earlier ones do not change */
-  private changesFrom(from?: number) {
+  /**
+   * The state to write.
+   * @param from index of the first part; default: that of the last two steps, because earlier ones do not change
+   */
+  private stateFrom(from?: number) {
     const { message, usage } = this;
-    const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
-    return { message, from: from ?? steps.at(-2) ?? 0, usage, position: this.turn.messages.length };
+    const stepStarts = message.parts.flatMap(({ type }, index) => (type === 'step-start' ? [index] : []));
+    return { message, from: from ?? stepStarts.at(-2) ?? 0, usage, position: this.turn.messages.length };
   }
 
+  /** Stores the state of the run. @throws if the run was stopped or its chat deleted */
   private async write(from?: number): Promise<void> {
     const { chat, runId } = this.turn;
-    if (!(await this.repository.write(chat.id, runId, this.changesFrom(from))))
+    if (!(await this.repository.write(chat.id, runId, this.stateFrom(from))))
       this.abort({ state: 'stopped', error: null });
-    this.ended.signal.throwIfAborted();
+    this.aborting.signal.throwIfAborted();
   }
 
+  /** The end of a run that has failed or was ended. */
   private endOf(error: unknown): RunEnd {
-    if (this.ending) return this.ending;
+    if (this.decidedEnd) return this.decidedEnd;
     if (error instanceof NoAnswer) return { state: 'failed', error: error.message };
     this.logger.error(error, 'a turn of the assistant failed');
     return { state: 'failed', error: 'The turn failed within the server; its log has the reason' };
   }
 }
 
-const toolChanged = 'The tool has changed since you agreed: this call was not run';
+/** Shown when an approval is requested again. */
+const toolChangedNote = 'The tool has changed since you agreed: this call was not run';
 
-/** Nine letters and digits, because some endpoints accept nothing else. The same in each run of a turn. */
-const idOfCall = (turn: number, step: number, place: number): string =>
-  `t${digits(turn, 3)}s${digits(step, 2)}${digits(place + 1, 2)}`;
-const digits = (number: number, count: number): string => number.toString(36).padStart(count, '0');
+/** Id of a call: nine letters and digits, because some endpoints accept nothing else. The same if a turn is resumed. */
+const idOfCall = (turn: number, step: number, index: number): string =>
+  `t${base36(turn, 3)}s${base36(step, 2)}${base36(index + 1, 2)}`;
+const base36 = (number: number, digits: number): string => number.toString(36).padStart(digits, '0');

@@ -19,16 +19,16 @@ import type { Principal } from '../../web/contract/principal.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import { type ChatMessage, type Chunk, MessageReader, stepEnd } from './chat-message.js';
 import { ChatTools } from './chat-tools.js';
-import { type Chat, ChatsRepository, type Owned, type RunEnd } from './chats.repository.js';
+import { type Chat, ChatsRepository, type ChatOwner, type RunEnd } from './chats.repository.js';
 import { ChatModel, NoAnswer } from './model.js';
 import { type BegunTurn, TurnRun } from './turn-run.js';
 
-/** Max turns at this server: each holds a connection to the model. */
+/** Max turns at this server, because each holds a connection to the model. */
 const maxTurns = 20;
 /** Max turns of one caller at this server. */
 const maxOfCaller = 4;
 /** Poll interval for a turn that runs at another server. */
-const followMs = 500;
+const pollMs = 500;
 /** Min pause between two events to one reader. */
 const paceMs = 25;
 
@@ -39,7 +39,8 @@ type TurnView = Pick<TurnRun, 'message' | 'usage' | 'end'>;
 @Injectable()
 export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(Turns.name);
-  private readonly runs = new Map<string, { run: TurnRun; over: Promise<void> }>();
+  /** Running turns by chat. `finished` settles when the end of the run is stored. */
+  private readonly runs = new Map<string, { run: TurnRun; finished: Promise<void> }>();
   private readonly slots = new CallerSlots(maxOfCaller, maxTurns);
   private readonly cleaner: IntervalLoop;
 
@@ -51,10 +52,12 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly lifecycle: Lifecycle,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'assistant' | 'server'>,
   ) {
-    lifecycle.drainSignal.addEventListener('abort', () => this.interrupt(), { once: true });
+    lifecycle.drainSignal.addEventListener('abort', () => this.interruptAll(), { once: true });
     const { retentionDays } = config.assistant;
-    const clean = () => repository.deleteOlder(new Date(Date.now() - retentionDays * dayMs));
-    this.cleaner = new IntervalLoop(clean, dayMs, (error) => this.logger.warn(error, 'old chats stay'));
+    const deleteOldChats = () => repository.deleteOlder(new Date(Date.now() - retentionDays * dayMs));
+    this.cleaner = new IntervalLoop(deleteOldChats, dayMs, (error) =>
+      this.logger.warn(error, 'old chats stay'),
+    );
   }
 
   onApplicationBootstrap(): void {
@@ -62,12 +65,14 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.interrupt();
-    await Promise.all([this.cleaner.stop(), ...[...this.runs.values()].map(({ over }) => over)]);
+    this.interruptAll();
+    const finished = [...this.runs.values()].map((running) => running.finished);
+    await Promise.all([this.cleaner.stop(), ...finished]);
   }
 
   /**
-   * Runs the turn that `prepare` returns, unless it waits for a person. The slot is taken before anything is awaited.
+   * Starts the turn that `prepare` returns, unless the turn waits for a person. The caller's slot is taken before anything
+   * is awaited, so that concurrent requests cannot exceed the limit.
    * @throws Problem `rate_limited`, `shutting_down`; errors of `prepare`
    */
   async begin(
@@ -76,25 +81,29 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   ): Promise<Chat> {
     if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
     const release = this.slots.claim(holderOf(caller), 'turns');
-    let over: Promise<unknown> | undefined;
+    let finished: Promise<void> | undefined;
     try {
       const turn = await prepare();
-      if (turn.chat.state === 'running') over = this.start(turn, caller.principal);
+      if (turn.chat.state === 'running') finished = this.start(turn, caller.principal);
       return turn.chat;
     } finally {
-      void Promise.resolve(over).then(release);
+      // After the turn, or at once if none was started.
+      void Promise.resolve(finished).then(release);
     }
   }
 
-  private start(prepared: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<unknown> {
+  /** Starts a run. @returns a promise that settles with its end */
+  private start(prepared: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<void> {
     const { chat } = prepared;
-    const turn = { ...prepared, principal: () => this.current(caller) };
+    const turn = { ...prepared, principal: () => this.withPresentRights(caller) };
     const { assistant: limits } = this.config;
     const run = new TurnRun(turn, this.model, this.tools, this.repository, limits);
-    const isLast = (): boolean => this.runs.get(chat.id)?.run === run;
-    const over = run.run().finally(() => isLast() && this.runs.delete(chat.id));
-    this.runs.set(chat.id, { run, over });
-    return over;
+    const finished = run.run().finally(() => {
+      // A later run of the chat may have begun.
+      if (this.runs.get(chat.id)?.run === run) this.runs.delete(chat.id);
+    });
+    this.runs.set(chat.id, { run, finished });
+    return finished;
   }
 
   /** Ends a run at this server. A run at another server ends with its next write. */
@@ -103,42 +112,45 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Streams a chat's turn from its beginning, as server-sent events, until it ends or waits. */
-  async *follow(chat: Pick<Chat, 'id'> & Owned): AsyncGenerator<string> {
+  async *follow(chat: Pick<Chat, 'id'> & ChatOwner): AsyncGenerator<string> {
     const run = this.runs.get(chat.id)?.run;
     const reader = new MessageReader();
-    let reported = '';
+    let reportedUsage = '';
     for (let isFirst = true; ; isFirst = false) {
+      // Subscribed before the state is read, so that no change is missed.
       const changed = run ? nextChange(run, this.config.server.sseHeartbeatMs) : undefined;
       const turn = run ?? (await this.readStored(chat));
       if (!turn || (this.lifecycle.isDraining() && !turn.end)) return;
       const { message, usage, end } = turn;
-      const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.news(message)];
-      const figures = JSON.stringify(usage);
-      if (figures !== reported) chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
-      reported = figures;
+      const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.newChunks(message)];
+      const usageJson = JSON.stringify(usage);
+      if (usageJson !== reportedUsage) chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
+      reportedUsage = usageJson;
       if (end) chunks.push(...endOf(end));
       const events = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
       yield `${events.join('') || sseHeartbeat}${end ? 'data: [DONE]\n\n' : ''}`;
       if (end) return;
-      await Promise.all([changed, delay(changed ? paceMs : followMs)]);
+      await Promise.all([changed, delay(changed ? paceMs : pollMs)]);
     }
   }
 
-  private async readStored(chat: Pick<Chat, 'id'> & Owned): Promise<TurnView | undefined> {
+  /** The last turn as the database has it, for a turn at another server. */
+  private async readStored(chat: Pick<Chat, 'id'> & ChatOwner): Promise<TurnView | undefined> {
     const stored = await this.repository.find(chat, chat.id);
     const [message] = await this.repository.messages(chat.id, 1);
     if (!stored || !message) return undefined;
     return { message, usage: stored.usage, end: stored.state === 'running' ? undefined : stored };
   }
 
-  /** The caller's present rights: its key may lose some, or be revoked, while a turn runs. */
-  private current(caller: Principal): Principal {
+  /** The caller with its present rights: its key may lose some, or be revoked, while a turn runs. */
+  private withPresentRights(caller: Principal): Principal {
     const known = caller.keyId === undefined || caller.token ? caller : this.keys.withId(caller.keyId);
     if (known) return known;
     throw new NoAnswer('The key of this turn has expired or was revoked');
   }
 
-  private interrupt(): void {
+  /** Ends all runs at this server, because it stops. */
+  private interruptAll(): void {
     for (const { run } of this.runs.values())
       run.abort({ state: 'interrupted', error: 'The server stopped before the turn was over' });
   }
@@ -157,10 +169,12 @@ function nextChange(run: TurnRun, heartbeatMs: number): Promise<void> {
   });
 }
 
+/** The first chunk of a turn. */
 const startOf = ({ id, metadata }: ChatMessage): Chunk => ({
   ...{ type: 'start', messageId: id, messageMetadata: metadata },
 });
 
+/** The last chunks of a turn. */
 function endOf({ state, error }: RunEnd): Chunk[] {
   const finish = { type: 'finish', messageMetadata: { state } };
   if (state === 'stopped') return [{ type: 'abort', reason: 'stopped' }, finish];

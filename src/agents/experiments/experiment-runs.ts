@@ -11,19 +11,23 @@ import { costOf } from '../../records/spans/ingest/model-prices.js';
 import type { Json, RunEnd, RunResultView } from './experiments.dto.js';
 import { filledRequest, TemplateError } from './filled-request.js';
 
-const limitMs = 60_000;
-/** Max concurrent runs, each of which holds a connection to the endpoint. */
+/** Time for the model's answer. */
+const runTimeoutMs = 60_000;
+/** Max concurrent runs at this server, each of which holds a connection to the endpoint. */
 const maxRuns = 4;
 const maxRunsOfCaller = 3;
 
+/** A run in progress at this server. */
 interface Run {
-  readonly stop: AbortController;
-  readonly over: Promise<void>;
+  readonly aborter: AbortController;
+  /** Settles when the end of the run is stored. */
+  readonly finished: Promise<void>;
 }
 
 /** Runs experiments at this server. */
 @Injectable()
 export class ExperimentRuns implements OnApplicationShutdown {
+  /** Runs in progress, by their ids. */
   private readonly current = new Map<string, Run>();
   private readonly slots = new CallerSlots(maxRunsOfCaller, maxRuns);
 
@@ -39,53 +43,57 @@ export class ExperimentRuns implements OnApplicationShutdown {
     try {
       const runId = newId();
       const experiment = await this.repository.begin(project, id, runId);
-      if (experiment) await this.complete(runId, experiment, endpoint);
+      if (experiment) await this.askModel(runId, experiment, endpoint);
       return experiment !== undefined;
     } finally {
       release();
     }
   }
 
-  /** Aborts the local run of a cancelled experiment. A run on another server finishes without effect. */
+  /** Aborts a cancelled run at this server. A run at another server goes on, but its end is not stored. */
   stop(runId: string): void {
-    this.current.get(runId)?.stop.abort(new Error('The run was cancelled'));
+    this.current.get(runId)?.aborter.abort(new Error('The run was cancelled'));
   }
 
   async onApplicationShutdown(): Promise<void> {
     const runs = [...this.current.values()];
-    for (const { stop } of runs) stop.abort(new Error('The server stopped before the run was over'));
-    await Promise.allSettled(runs.map(({ over }) => over));
+    for (const { aborter } of runs) aborter.abort(new Error('The server stopped before the run was over'));
+    await Promise.allSettled(runs.map(({ finished }) => finished));
   }
 
-  private async complete(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
-    const stop = new AbortController();
-    const over = modelAnswer(endpoint, experiment, { signal: stop.signal, limitMs }).then((end) =>
+  /** Asks the model, and stores the end of the run. */
+  private async askModel(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
+    const aborter = new AbortController();
+    const limits = { signal: aborter.signal, timeoutMs: runTimeoutMs };
+    const finished = modelAnswer(endpoint, experiment, limits).then((end) =>
       this.repository.end(experiment.id, runId, end),
     );
-    this.current.set(runId, { stop, over });
+    this.current.set(runId, { aborter, finished });
     try {
-      await over;
+      await finished;
     } finally {
       this.current.delete(runId);
     }
   }
 }
 
-/** Sends an experiment's request to the model. @param signal cancels the run @throws unexpected errors only */
+/** Sends an experiment's request to the model. @returns the answer, or why there is none @throws unexpected errors only */
 export async function modelAnswer(
   endpoint: LlmEndpoint,
   experiment: Experiment,
-  { signal, limitMs }: { readonly signal: AbortSignal; readonly limitMs: number },
+  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
 ): Promise<RunEnd> {
-  const limit = AbortSignal.timeout(limitMs);
+  const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const { body, headers } = await filledRequest(experiment);
-    const own = { ...headers, 'x-label': 'experiment', ...threadOf(experiment) };
-    const answer = await endpoint.complete(body, { headers: own, signal: AbortSignal.any([signal, limit]) });
+    const answer = await endpoint.complete(body, {
+      headers: { ...headers, 'x-label': 'experiment', ...threadHeader(experiment) },
+      signal: AbortSignal.any([signal, timeout]),
+    });
     return { status: 'completed', result: resultOf(answer, body) };
   } catch (error) {
     if (signal.aborted) return failed(messageOf(signal.reason));
-    if (limit.aborted) return failed(`The language model gave no answer within ${limitMs / 1_000} s`);
+    if (timeout.aborted) return failed(`The language model gave no answer within ${timeoutMs / 1_000} s`);
     if (error instanceof TemplateError) return failed(`The request cannot be made: ${error.message}`);
     if (error instanceof UpstreamFailure)
       return failed(`The language model gave no answer: ${error.message}`);
@@ -93,34 +101,35 @@ export async function modelAnswer(
   }
 }
 
+/** The end of a run without an answer. */
 const failed = (error: string): RunEnd => ({ status: 'failed', error });
 
-/** Assigns the run to the thread of the span, if its id fits into a header. */
-function threadOf({ thread_id: thread }: Experiment): Record<string, string> {
+/** The header that assigns the model's call to the span's thread, if that thread's id fits into a header. */
+function threadHeader({ thread_id: thread }: Experiment): Record<string, string> {
   return thread !== null && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
 }
 
 /** Reads the figures of an answer, named as in vLLora's spans; a missing cost is computed. */
 function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResultView {
   const answer = new AttributeLookup(body);
-  const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
+  const tokens = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
     const value = answer.find(field);
     return typeof value === 'number' ? Math.max(0, value) : null;
   };
   const model = answer.text('model') ?? new AttributeLookup(request).text('model');
   const usage = {
-    inputTokens: number('input tokens'),
-    outputTokens: number('output tokens'),
-    cachedTokens: number('cached tokens'),
+    inputTokens: tokens('input tokens'),
+    outputTokens: tokens('output tokens'),
+    cachedTokens: tokens('cached tokens'),
   };
-  const value = answer.find('cost') ?? memberOf(body['usage'], 'cost');
-  const isCost = typeof value === 'string' || (typeof value === 'number' && value >= 0);
+  const reportedCost = answer.find('cost') ?? memberOf(body['usage'], 'cost');
+  const hasCost = typeof reportedCost === 'string' || (typeof reportedCost === 'number' && reportedCost >= 0);
   return {
     output: text || (JSON.stringify(message['tool_calls']) ?? null),
     message,
     model,
     usage: isObject(body['usage']) ? body['usage'] : null,
-    cost: isCost ? value : costOf(model, usage),
+    cost: hasCost ? reportedCost : costOf(model, usage),
     duration_ms: Math.round(durationMs),
     trace_id: traceId ?? null,
   };

@@ -20,6 +20,7 @@ import {
 import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { ListOf } from '../../records/spans/reads/trace-views.dto.js';
 
+/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
 
 const statuses = ['draft', 'running', 'completed', 'failed'] as const;
@@ -31,6 +32,7 @@ export class ExperimentParams {
   @Text(36, { pattern: uuid, example: id }) readonly id!: string;
 }
 
+/** `id`: of the span from which experiments were made. */
 export class ExperimentSpanParams {
   @Text(512, { example: '00f067aa0ba902b7' }) readonly id!: string;
 }
@@ -66,6 +68,7 @@ class SettingsBody {
   readonly model_parameters?: Json;
 }
 
+/** A new experiment: its settings, and the call or the request with which it begins. */
 export class CreateExperimentBody extends SettingsBody {
   @OptionalText(512, {
     description: 'The model call whose request is repeated; absent: `original_request` is used',
@@ -79,6 +82,7 @@ export class CreateExperimentBody extends SettingsBody {
 /** Changes of an experiment. Omitted members keep their values. */
 export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
+/** An experiment without its requests and answers. */
 export class ListedExperimentView {
   @Example(id) readonly id!: string;
   @Example('A cheaper model') readonly name!: string;
@@ -121,6 +125,7 @@ export class RunResultView {
   readonly trace_id!: string | null;
 }
 
+/** An experiment in full. */
 @SentBackBy(UpdateExperimentBody)
 export class ExperimentView extends ListedExperimentView {
   @Example('default') readonly project_id!: string;
@@ -132,6 +137,7 @@ export class ExperimentView extends ListedExperimentView {
   @OrNull(RunResultView) readonly result!: RunResultView | null;
 }
 
+/** The output and figures of a model call. Null: unknown. */
 export class CallFiguresView {
   @NullableText('The one at 9:40.') readonly output!: string | null;
   @NullableText('gpt-4.1-mini-2025-04-14') readonly model!: string | null;
@@ -160,6 +166,7 @@ export class ComparisonView {
   @NullableNumber(-25.5) readonly duration_change_percent!: number | null;
 }
 
+/** The original call, that of the last run, and the changes. */
 export class EvaluationView {
   @Example(true, 'Whether there are two calls to compare') readonly hasResults!: boolean;
   @OrNull(CallFiguresView) readonly original!: CallFiguresView | null;
@@ -185,6 +192,7 @@ export interface Original extends Pick<
   readonly thread_id: string | null;
 }
 
+/** The end of a run. */
 export type RunEnd =
   | { readonly status: 'completed'; readonly result: RunResultView }
   | { readonly status: 'failed'; readonly error: string };

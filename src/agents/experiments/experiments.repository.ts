@@ -12,32 +12,36 @@ import type {
   RunEnd,
 } from './experiments.dto.js';
 
-/** An experiment with the call that it is compared with. */
+/** A stored experiment, with the call with which it is compared. */
 export interface Experiment extends ExperimentView, Original {}
 
-/** Computes changes from the stored experiment. */
+/** Computes the settings to change from the stored experiment. */
 type ChangesOf = (experiment: Experiment) => Partial<ExperimentSettings>;
 
+/** The id of an experiment's last run; null if none was started. */
 interface LastRun {
   readonly run_id: string | null;
 }
 
-/** Seconds after which a run counts as dead, longer than any run may take. */
+/** Seconds after which a run counts as dead: longer than any run may take. */
 const maxRunSeconds = 90;
+/** SQL: whether the run's server has ended before the run, and whether a run is in progress. */
 const isDead = `status = 'running' AND run_started_at < now() - interval '${maxRunSeconds} seconds'`;
 const isRunning = `status = 'running' AND NOT (${isDead})`;
-const lost = 'The server ended before the run did';
+const deadRunError = 'The server ended before the run did';
 
+/** Columns of `ListedExperimentView`, and those of `Experiment`. */
 const listColumns = `
   id, name, description, original_span_id, original_trace_id, created_at, updated_at,
   CASE WHEN ${isDead} THEN 'failed' ELSE status END AS status,
-  CASE WHEN ${isDead} THEN '${lost}' ELSE error END AS error`;
+  CASE WHEN ${isDead} THEN '${deadRunError}' ELSE error END AS error`;
 const allColumns = `
   ${listColumns}, project AS project_id, thread_id, original_request, original_result, modified_request, headers,
   prompt_variables, model_parameters, result`;
 
 /** Columns of the request. Changing one makes the result of the last run obsolete. */
 const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'model_parameters'] as const;
+/** SQL: forgets the last run. */
 const resetRun = `status = 'draft', result = NULL, error = NULL`;
 
 /** A value for a column; objects become JSON. */
@@ -49,15 +53,17 @@ const columnValue = (value: unknown): unknown =>
 export class ExperimentsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
+  /** Stores a new experiment. */
   async create(id: string, project: string, experiment: ExperimentSettings & Original): Promise<void> {
     const fields = Object.entries({ id, project, ...experiment });
     await this.db.query(
       `INSERT INTO experiments (${fields.map(([name]) => name).join(', ')})
-       VALUES (${fields.map((_, at) => `$${at + 1}`).join(', ')})`,
+       VALUES (${fields.map((_, index) => `$${index + 1}`).join(', ')})`,
       fields.map(([, value]) => columnValue(value)),
     );
   }
 
+  /** The number of a project's experiments. */
   async count(project: string): Promise<number> {
     const [row] = await this.db.query<{ total: number }[]>(
       `SELECT count(*)::int AS total FROM experiments WHERE project = $1`,
@@ -73,7 +79,7 @@ export class ExperimentsRepository {
     { limit, offset }: ListExperimentsQuery,
   ): Promise<Listed<ListedExperimentView>> {
     const where = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
-    const [data, [counted]] = await Promise.all([
+    const [data, [count]] = await Promise.all([
       this.db.query<ListedExperimentView[]>(
         `SELECT ${listColumns} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
         [project, spanId, limit, offset],
@@ -83,9 +89,10 @@ export class ExperimentsRepository {
         spanId,
       ]),
     ]);
-    return { data, pagination: { offset, limit, total: counted?.total ?? 0 } };
+    return { data, pagination: { offset, limit, total: count?.total ?? 0 } };
   }
 
+  /** Finds an experiment; undefined if the project has no such experiment. */
   async find(project: string, id: string): Promise<Experiment | undefined> {
     const [row] = await this.db.query<Experiment[]>(
       `SELECT ${allColumns} FROM experiments WHERE project = $1 AND id = $2`,
@@ -102,10 +109,10 @@ export class ExperimentsRepository {
       if (!experiment) return false;
       const changes = changesOf(experiment);
       const fields = Object.entries(changes);
-      const sets = ['updated_at = now()', ...fields.map(([name], at) => `${name} = $${at + 2}`)];
-      if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(resetRun);
+      const assignments = ['updated_at = now()', ...fields.map(([name], index) => `${name} = $${index + 2}`)];
+      if (requestColumns.some((name) => changes[name] !== undefined)) assignments.push(resetRun);
       const values = [id, ...fields.map(([, value]) => columnValue(value))];
-      await sql.query(`UPDATE experiments SET ${sets.join(', ')} WHERE id = $1`, values);
+      await sql.query(`UPDATE experiments SET ${assignments.join(', ')} WHERE id = $1`, values);
       return true;
     });
   }
@@ -142,7 +149,7 @@ export class ExperimentsRepository {
     );
   }
 
-  /** Cancels the run. @returns that run; undefined if there is none */
+  /** Cancels the run. @returns that run; undefined if the experiment does not run */
   async cancel(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()

@@ -8,15 +8,22 @@ import { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import { wrong } from '../../web/rest/wrong-field.js';
 import type { Principal } from '../../web/contract/principal.js';
-import { refuseProblems, requestProblem } from './experiment-checks.js';
+import { checkSettings, requestProblem } from './experiment-checks.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import type * as dto from './experiments.dto.js';
 import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { requestOf, resultOf } from './span-call.js';
 
-/** Maximum experiments of one project. */
+/** Max experiments of one project. */
 const maxExperiments = 1_000;
+/** The error of a change or a run while the experiment runs. */
+const runsAlready = 'The experiment runs: wait for its end, or cancel it';
+
+/** JSON pointers to the fields of a request that name a span and its trace, for errors. */
+type SpanFields = Readonly<Record<'span' | 'trace', string>>;
+const bodyFields: SpanFields = { span: '/original_span_id', trace: '/original_trace_id' };
+const pathFields: SpanFields = { span: '/id', trace: '/trace_id' };
 
 /** Experiments: a model call's request, run again with changes and compared. */
 @Injectable()
@@ -31,7 +38,7 @@ export class ExperimentsService {
 
   /** Creates an experiment. @throws Problem `invalid_request` without a request, `conflict` if there are too many */
   async create(project: string, body: dto.CreateExperimentBody): Promise<dto.ExperimentView> {
-    refuseProblems(body);
+    checkSettings(body);
     const original = await this.originalOf(project, body);
     if ((await this.repository.count(project)) >= maxExperiments)
       throw new Problem(
@@ -61,7 +68,7 @@ export class ExperimentsService {
     return { ...listed, can_run: this.llm.endpoint !== undefined };
   }
 
-  /** The request of a span, for an experiment. @throws Problem `not_found`, `invalid_request` if it has none */
+  /** The model call from which experiments of a span start. @throws Problem `not_found`, `invalid_request` if it has none */
   async original(project: string, spanId: string, traceId: string | undefined): Promise<dto.OriginalView> {
     const span = await this.spanOf(project, spanId, traceId, pathFields);
     if (!span) throw new Problem('not_found', `There is no span ${spanId} in this project`);
@@ -73,9 +80,9 @@ export class ExperimentsService {
     };
   }
 
-  /** @throws Problem `not_found` */
+  /** Shows an experiment. @throws Problem `not_found` */
   async get(project: string, id: string): Promise<dto.ExperimentView> {
-    const { thread_id: _, original_result: __, ...experiment } = await this.load(project, id);
+    const { thread_id: _thread, original_result: _result, ...experiment } = await this.load(project, id);
     return experiment;
   }
 
@@ -84,21 +91,21 @@ export class ExperimentsService {
     const isChanged = await this.repository.change(project, id, ({ modified_request: request }) => {
       const { modified_request: members } = changes;
       const settings = { ...changes, ...(members && { modified_request: { ...request, ...members } }) };
-      refuseProblems(settings);
+      checkSettings(settings);
       return settings;
     });
-    if (!isChanged) throw await this.conflictOf(project, id, runsNow);
+    if (!isChanged) throw await this.conflictOf(project, id, runsAlready);
     return this.get(project, id);
   }
 
   /** Deletes an experiment and stops its run. @throws Problem `not_found` */
   async delete(project: string, id: string): Promise<void> {
     const deleted = await this.repository.delete(project, id);
-    if (!deleted) throw absent(id);
+    if (!deleted) throw experimentNotFound(id);
     if (deleted.run_id !== null) this.runs.stop(deleted.run_id);
   }
 
-  /** Asks the model; counts as a call of the caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
+  /** Runs an experiment to its end; counts as a call of the caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
   async run(
     project: string,
     id: string,
@@ -108,7 +115,7 @@ export class ExperimentsService {
     const { endpoint } = this.llm;
     if (!endpoint) throw await this.conflictOf(project, id, noLlm);
     if (!(await this.runs.run(project, id, endpoint, holderOf(caller))))
-      throw await this.conflictOf(project, id, runsNow);
+      throw await this.conflictOf(project, id, runsAlready);
     return this.get(project, id);
   }
 
@@ -126,14 +133,15 @@ export class ExperimentsService {
     return evaluate(original, result);
   }
 
+  /** The call from which a new experiment starts: that of a span, or only a request. @throws Problem `invalid_request` */
   private async originalOf(project: string, body: dto.CreateExperimentBody): Promise<dto.Original> {
-    const { original_request: given } = body;
+    const { original_request: request } = body;
     if (body.original_span_id === undefined) {
-      if (!given) throw wrong('/original_request', 'is required without original_span_id');
+      if (!request) throw wrong('/original_request', 'is required without original_span_id');
       return {
         original_span_id: null,
         original_trace_id: null,
-        original_request: given,
+        original_request: request,
         original_result: null,
         thread_id: null,
       };
@@ -143,7 +151,7 @@ export class ExperimentsService {
     return {
       original_span_id: span.span_id,
       original_trace_id: span.trace_id,
-      original_request: given ?? requestIn(span, bodyFields),
+      original_request: request ?? requestIn(span, bodyFields),
       original_result: resultOf(span),
       thread_id: span.thread_id,
     };
@@ -164,25 +172,21 @@ export class ExperimentsService {
     return span;
   }
 
+  /** Finds an experiment. @throws Problem `not_found` */
   private async load(project: string, id: string): Promise<Experiment> {
     const experiment = await this.repository.find(project, id);
-    if (!experiment) throw absent(id);
+    if (!experiment) throw experimentNotFound(id);
     return experiment;
   }
 
-  /** @returns `conflict`; throws `not_found` if the experiment is gone */
-  private async conflictOf(project: string, id: string, conflict: string): Promise<Problem> {
+  /** A problem to throw: `conflict` with this text. @throws Problem `not_found` if there is no such experiment */
+  private async conflictOf(project: string, id: string, detail: string): Promise<Problem> {
     await this.load(project, id);
-    return new Problem('conflict', conflict);
+    return new Problem('conflict', detail);
   }
 }
 
-/** Pointers to the fields of a request that name a span. */
-type SpanFields = Readonly<Record<'span' | 'trace', string>>;
-const bodyFields: SpanFields = { span: '/original_span_id', trace: '/original_trace_id' };
-const pathFields: SpanFields = { span: '/id', trace: '/trace_id' };
-
-/** @throws Problem `invalid_request` if no model can be asked with the span's request */
+/** The request of a span. @throws Problem `invalid_request` if no model can be asked with it */
 function requestIn(span: SpanView, fields: SpanFields): dto.Json {
   const request = requestOf(span);
   if (!request)
@@ -192,10 +196,9 @@ function requestIn(span: SpanView, fields: SpanFields): dto.Json {
   return request;
 }
 
-const runsNow = 'The experiment runs: wait for its end, or cancel it';
-const absent = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);
+const experimentNotFound = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);
 
-/** Compares two calls. @param original null without a span. @param result null before the first answer */
+/** Compares two calls. @param original null without a span @param result null before the first answer */
 export function evaluate(original: CallResult | null, result: CallResult | null): EvaluationView {
   const before = original && figuresOf(original);
   const after = result && figuresOf(result);
@@ -214,20 +217,21 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
   };
 }
 
-/** Figures of a call, whatever names its provider uses; null if unknown. */
+/** Figures of a call, whose usage has the member names of OpenAI or of OpenTelemetry; null if unknown. */
 export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;
-  const input = tokens('prompt_tokens', 'input_tokens');
-  const outputs = tokens('completion_tokens', 'output_tokens');
-  const sum = input === null && outputs === null ? null : (input ?? 0) + (outputs ?? 0);
+  const inputTokens = tokens('prompt_tokens', 'input_tokens');
+  const outputTokens = tokens('completion_tokens', 'output_tokens');
+  const isUnknown = inputTokens === null && outputTokens === null;
+  const sum = isUnknown ? null : (inputTokens ?? 0) + (outputTokens ?? 0);
   return {
     output,
     model,
     cost: numberIn(cost),
     total_tokens: tokens('total_tokens') ?? sum,
-    input_tokens: input,
-    output_tokens: outputs,
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
     duration_seconds: ms === null ? null : Math.round(ms) / 1_000,
   };
 }
@@ -238,6 +242,7 @@ function numberIn(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 
+/** The change in percent; null if it is unknown. */
 function changePercent(before: number | null, after: number | null): number | null {
   return before === null || after === null || before === 0 ? null : ((after - before) / before) * 100;
 }

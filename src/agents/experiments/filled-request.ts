@@ -5,13 +5,14 @@ import { isDeeperThan } from '../../base/common/json-depth.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { memberOf } from '../../records/spans/ingest/attribute-lookup.js';
 
+/** A request to the model, ready to be sent. */
 interface FilledRequest {
   readonly body: Json;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Members that describe the experiment and are not sent to the model. */
-const notForModels = ['name', 'description', 'headers', 'promptVariables', 'prompt_variables'];
+const experimentMembers = ['name', 'description', 'headers', 'promptVariables', 'prompt_variables'];
 /** Members that are left out, because the answer is not streamed. */
 const streamMembers = ['stream', 'stream_options'];
 
@@ -25,7 +26,7 @@ export async function filledRequest(
   const { modified_request: request, model_parameters: parameters, prompt_variables: variables } = experiment;
   const templates = new Templates(variables);
   const { messages, tools, ...rest } = without({ ...request, ...parameters }, [
-    ...notForModels,
+    ...experimentMembers,
     ...streamMembers,
   ]);
   const hasTools = tools !== undefined && !(Array.isArray(tools) && tools.length === 0);
@@ -46,6 +47,7 @@ export async function filledRequest(
   return { body, headers };
 }
 
+/** An object without some members. */
 const without = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 
@@ -59,6 +61,7 @@ async function fillValue(value: unknown, templates: Templates, place: string): P
   return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members);
 }
 
+/** Fills one text. @throws TemplateError that names its place */
 async function fillText(text: string, templates: Templates, place: string): Promise<string> {
   try {
     return await templates.fill(text);
@@ -70,18 +73,18 @@ async function fillText(text: string, templates: Templates, place: string): Prom
 /** A token of Mustache's parser. `inner` are the tokens of a section. */
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
 
-/** Parsing takes the event loop about a millisecond for each KiB. */
+/** Max characters of a template: parsing one blocks the event loop for about a millisecond per KiB. */
 const maxTemplateLength = 32_768;
 /** Max characters of all filled templates of a request, because nested sections multiply. */
-const maxFilled = 1_000_000;
-/** Characters that each token counts as, for its time. */
+const maxFilledLength = 1_000_000;
+/** Characters that each token counts in addition, because it takes time even if its text is empty. */
 const tokenCost = 32;
 /** Max depth of nested sections. */
 const maxDepth = 32;
 /** Max parts of a dotted name. */
 const maxParts = 32;
 
-/** A template is invalid, or its text would be too long. */
+/** Thrown if a template is invalid, or its text would be too long. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
@@ -91,10 +94,12 @@ export class TemplateError extends Error {
  * and escapes for HTML.
  */
 export class Templates {
-  private remaining = maxFilled;
+  /** Characters that may still be filled. */
+  private remaining = maxFilledLength;
+  /** Parts of dotted names, by name. */
   private readonly paths = new Map<string, readonly string[]>();
 
-  /** @param variables JSON */
+  /** @param variables the values by name, a JSON object */
   constructor(private readonly variables: Readonly<Record<string, unknown>>) {}
 
   /** Fills a template. @throws TemplateError */
@@ -109,8 +114,9 @@ export class Templates {
     return this.textOf(await parse(template), [this.variables]);
   }
 
+  /** The text of parsed tokens. @param scopes objects in which names are looked up, innermost first */
   private textOf(tokens: readonly Token[], scopes: readonly unknown[]): string {
-    // An empty section takes time as well.
+    // An empty list of tokens takes time as well.
     this.spend(tokenCost);
     return tokens
       .map((token) => {
@@ -121,12 +127,16 @@ export class Templates {
       .join('');
   }
 
+  /** Counts the work for characters. @throws TemplateError if it is too much */
   private spend(characters: number): void {
     this.remaining -= characters;
     if (this.remaining < 0)
-      throw new TemplateError(`the filled request is over ${maxFilled} characters: shorten its variables`);
+      throw new TemplateError(
+        `the filled request is over ${maxFilledLength} characters: shorten its variables`,
+      );
   }
 
+  /** The text of one token: plain text, a section (`#`, `^`) or a variable. */
   private fillToken([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
     if (kind === 'text') return text;
     if (kind === '>') throw new TemplateError(`there are no partials: {{>${text}}}`);
@@ -153,6 +163,7 @@ export class Templates {
   }
 }
 
+/** The tokens of a template. @throws TemplateError */
 async function parse(template: string): Promise<readonly Token[]> {
   const { default: mustache } = await import('mustache');
   let tokens: readonly Token[];
@@ -168,18 +179,19 @@ async function parse(template: string): Promise<readonly Token[]> {
   return tokens;
 }
 
+/** Whether a section is left out for a value. */
 const isNothing = (value: unknown): boolean => !value || (Array.isArray(value) && value.length === 0);
 
 /** Looks a name up in the innermost scope that has its first part. Only own members of objects and lists count. */
 function valueOf(path: readonly string[], scopes: readonly unknown[]): unknown {
   const [first] = path;
   if (first === undefined) return scopes[0];
-  return path.reduce(
-    memberOf,
-    scopes.find((each) => memberOf(each, first) !== undefined),
-  );
+  let value = scopes.find((scope) => memberOf(scope, first) !== undefined);
+  for (const name of path) value = memberOf(value, name);
+  return value;
 }
 
+/** A value as it stands in a text: objects and lists as JSON. */
 function asText(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

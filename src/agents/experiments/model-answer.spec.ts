@@ -22,8 +22,8 @@ const experiment = {
   modified_request: { messages: [{ role: 'user', content: 'Hello' }] },
   ...{ model_parameters: {}, headers: {}, prompt_variables: {}, thread_id: 'Thread of Zoë' },
 } as unknown as Experiment;
-const answer = (limitMs: number) =>
-  modelAnswer(endpoint, experiment, { signal: new AbortController().signal, limitMs });
+const answer = (timeoutMs: number) =>
+  modelAnswer(endpoint, experiment, { signal: new AbortController().signal, timeoutMs });
 
 it('waits no longer than a run may take', async () => {
   llm.answer = () => new Promise(() => undefined);

@@ -19,13 +19,13 @@ export function resultOf(span: SpanView): CallResult {
 }
 
 /** Attributes with a whole request, as vLLora and OpenInference name them. */
-const wholeRequests = ['request', 'input.value'];
+const requestAttributes = ['request', 'input.value'];
 
 /** The chat request of a span in OpenAI's format; undefined if it has none or it was truncated. */
 export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
   const attributes = storedLookup(attribute);
   const defaults = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
-  for (const name of wholeRequests) {
+  for (const name of requestAttributes) {
     const whole = fromJson(attributes.get(name));
     if (isRequest(whole)) return { ...defaults, ...whole };
   }
@@ -39,20 +39,23 @@ export function requestOf({ model, attribute = {} }: SpanView): Json | undefined
 
 const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
 
+/** Whether a value is a chat request of OpenAI. */
 const isRequest = (value: unknown): value is Json => {
   const messages = memberOf(value, 'messages');
   return Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
 };
 
-const parameters = {
+/** Attributes of a request's parameters, as OpenTelemetry names them. */
+const parameterAttributes = {
   temperature: 'gen_ai.request.temperature',
   top_p: 'gen_ai.request.top_p',
   max_tokens: 'gen_ai.request.max_tokens',
 };
 
+/** Temperature and other parameters of the request. */
 function parametersIn(attributes: AttributeLookup): Json {
   const invocation = fromJson(attributes.get('llm.invocation_parameters'));
-  const members = Object.entries(parameters).map(
+  const members = Object.entries(parameterAttributes).map(
     ([name, attribute]) => [name, attributes.get(attribute)] as const,
   );
   return {
@@ -66,14 +69,14 @@ function toolsIn(attributes: AttributeLookup): Json {
   const list = fromJson(attributes.find("a model's tools"));
   const tools = (Array.isArray(list) ? list : []).map((entry) => {
     const tool = fromJson(memberOf(memberOf(entry, 'tool'), 'json_schema') ?? entry);
-    const inner = memberOf(tool, 'function');
-    const schema = ['parameters', 'inputSchema', 'input_schema'].map((name) => memberOf(tool, name));
+    const openAiFunction = memberOf(tool, 'function');
+    const schemas = ['parameters', 'inputSchema', 'input_schema'].map((name) => memberOf(tool, name));
     return {
       type: 'function',
-      function: inner ?? {
+      function: openAiFunction ?? {
         name: memberOf(tool, 'name'),
         description: memberOf(tool, 'description'),
-        parameters: schema.find((each) => each !== undefined),
+        parameters: schemas.find((each) => each !== undefined),
       },
     };
   });
@@ -104,8 +107,9 @@ function contentOf(message: unknown): unknown {
   return texts.every((text) => typeof text === 'string') ? texts.join('\n') : parts;
 }
 
-function contentPart(given: unknown): unknown[] {
-  const part = memberOf(given, 'message_content') ?? given;
+/** A text or an image as a part in OpenAI's format; empty for other parts. */
+function contentPart(value: unknown): unknown[] {
+  const part = memberOf(value, 'message_content') ?? value;
   const text = typeof part === 'string' ? part : (memberOf(part, 'text') ?? memberOf(part, 'content'));
   if (typeof text === 'string') return [{ type: 'text', text }];
   return memberOf(part, 'image_url') === undefined ? [] : [part];

@@ -19,23 +19,6 @@ import { AnswerSize, boundedAnswer, maxAnswerBytes } from './answer-limits.js';
 export const noLlm =
   'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY if the endpoint needs a key)';
 
-/** The configured language model; `endpoint` is undefined without one. */
-@Injectable()
-export class Llm implements OnApplicationShutdown {
-  readonly endpoint: LlmEndpoint | undefined;
-
-  constructor(@Inject(APP_CONFIG) { llm }: AppConfig) {
-    this.endpoint = llm && new LlmEndpoint(llm);
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.endpoint?.close();
-  }
-}
-
-@Module({ providers: [Llm], exports: [Llm] })
-export class LlmModule {}
-
 /** The body of a request to `/chat/completions`; the default `model` is the configured one. */
 export type ChatRequest = Readonly<Record<string, unknown>>;
 
@@ -53,6 +36,11 @@ export interface Completion {
   readonly traceId: string | undefined;
 }
 
+/** An answer before it is checked. */
+interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
+  readonly answer: unknown;
+}
+
 /** Options of a request to the model. */
 export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -61,7 +49,7 @@ export interface ChatOptions {
   readonly onUsage?: (usage: JsonObject) => void;
 }
 
-/** Requests are retried until the deadline, because callers would lose the whole analysis. */
+/** Retries until the deadline, because a failed request would lose a whole analysis. */
 const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
 const attemptTimeoutMs = 60_000;
 /** Max connections. Each turn of the assistant holds one while the model answers. */
@@ -80,7 +68,7 @@ export class LlmEndpoint {
 
   constructor(
     readonly address: ModelAddress,
-    times = defaultRetries,
+    retrySettings = defaultRetries,
   ) {
     const { apiKey = '' } = address;
     this.redactor = new Redactor(apiKey.length < minKeyLength ? {} : { LLM_API_KEY: apiKey });
@@ -94,11 +82,15 @@ export class LlmEndpoint {
       quotesErrors: true,
     });
     const breaker = endpointBreaker();
-    this.calls = new UpstreamCalls(times, (request, limitMs) => this.timed(request, limitMs), breaker);
-    this.streams = new UpstreamCalls(times, (request) => this.http.stream(request), breaker);
+    this.calls = new UpstreamCalls(
+      retrySettings,
+      (request, limitMs) => this.askTimed(request, limitMs),
+      breaker,
+    );
+    this.streams = new UpstreamCalls(retrySettings, (request) => this.http.stream(request), breaker);
   }
 
-  /** @returns the text of the answer; empty if the model only called tools @throws as `complete` does */
+  /** Asks the model. @returns the text of the answer; empty if the model only called tools @throws as `complete` does */
   async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
     return (await this.complete(request, options)).text;
   }
@@ -124,29 +116,30 @@ export class LlmEndpoint {
     return this.streams.ask({ ...request, read }, signal);
   }
 
+  /** Closes all connections, with the requests in progress. */
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  /** A request with the endpoint's key. */
   private post(body: string, { headers, signal }: ChatOptions): HttpRequest {
     const path = `${this.url.pathname}${this.url.search}`;
     return { method: 'POST', path, headers: { ...headers, ...keyHeader(this.address) }, body, signal };
   }
 
-  private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
+  /** Sends a request, and takes the time. */
+  private async askTimed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
     let traceId: AnswerHeaders[string];
-    const onHeaders = (headers: AnswerHeaders): void => void (traceId = headers['x-trace-id']);
+    const onHeaders = (headers: AnswerHeaders): void => {
+      traceId = headers['x-trace-id'];
+    };
     const begun = performance.now();
     const answer = await this.http.ask({ ...request, onHeaders }, limitMs);
     return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
   }
-
-  /** Closes all connections, with the requests in progress. */
-  close(): Promise<void> {
-    return this.http.close();
-  }
 }
 
-interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
-  readonly answer: unknown;
-}
-
+/** Checks and redacts an answer. @throws UpstreamFailure if it has no message, or is too large or too deep */
 function completionIn({ answer, ...figures }: TimedAnswer, redactor: Redactor): Completion {
   if (isDeeperThan(answer, writableLevels))
     throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
@@ -171,3 +164,20 @@ function textOf(content: unknown): string {
     .map((part: { text?: unknown } | null) => (typeof part?.text === 'string' ? part.text : ''))
     .join('');
 }
+
+/** The configured language model; `endpoint` is undefined without one. */
+@Injectable()
+export class Llm implements OnApplicationShutdown {
+  readonly endpoint: LlmEndpoint | undefined;
+
+  constructor(@Inject(APP_CONFIG) { llm }: AppConfig) {
+    this.endpoint = llm && new LlmEndpoint(llm);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.endpoint?.close();
+  }
+}
+
+@Module({ providers: [Llm], exports: [Llm] })
+export class LlmModule {}

@@ -1,7 +1,9 @@
 import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
-const anything = '*';
-const prefix = 'kubernaut.io/';
+/** A label's value that matches all values. */
+const anyValue = '*';
+/** Prefix of the keys of kubernaut's labels. */
+const kubernautPrefix = 'kubernaut.io/';
 
 /**
  * The labels of a caller's situation, normalised for comparison: short key to values, in lower case. A key has several
@@ -9,10 +11,11 @@ const prefix = 'kubernaut.io/';
  */
 export type AskedLabels = ReadonlyMap<string, readonly string[]>;
 
-/** A label because of which a playbook is not shown. */
+/** A label of a playbook that contradicts the caller's situation. */
 interface LabelClash {
   /** Short key. */
   readonly label: string;
+  /** The caller's value. */
   readonly asked: string;
   /** The playbook's values of the label, as its author wrote them. */
   readonly allowed: readonly string[];
@@ -21,14 +24,15 @@ interface LabelClash {
 /** The key in lower case without kubernaut's prefix, such as `environment`. */
 export function shortKey(key: string): string {
   const lower = key.trim().toLowerCase();
-  return lower.startsWith(prefix) ? lower.slice(prefix.length) : lower;
+  return lower.startsWith(kubernautPrefix) ? lower.slice(kubernautPrefix.length) : lower;
 }
 
 /** Normalises a caller's labels for comparison. */
 export function normalisedLabels(labels: Readonly<Record<string, string>>): AskedLabels {
   const asked = new Map<string, string[]>();
   for (const [key, value] of Object.entries(labels)) {
-    const [short, wanted] = [shortKey(key), value.trim().toLowerCase()];
+    const short = shortKey(key);
+    const wanted = value.trim().toLowerCase();
     const values = asked.get(short) ?? [];
     asked.set(short, values.includes(wanted) ? values : [...values, wanted].sort());
   }
@@ -36,8 +40,8 @@ export function normalisedLabels(labels: Readonly<Record<string, string>>): Aske
 }
 
 /**
- * Filters before the ranking: each label of the caller's situation must be among the playbook's values of that key. A
- * playbook without the key matches; `*` on either side matches all.
+ * Whether a playbook passes the label filter: each label of the caller's situation must be among the playbook's values of
+ * that key. A playbook without the key passes; `*` on either side matches all.
  */
 export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean =>
   clashOf(labels, asked) === undefined;
@@ -48,14 +52,15 @@ export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash 
   for (const [key, value] of Object.entries(labels)) {
     const allowed = typeof value === 'string' ? [value] : value;
     for (const wanted of asked.get(shortKey(key)) ?? []) {
-      if (wanted !== anything && !allowed.some((each) => matches(each, wanted)))
+      if (wanted !== anyValue && !allowed.some((each) => valuesMatch(each, wanted)))
         return { label: shortKey(key), asked: wanted, allowed };
     }
   }
   return undefined;
 }
 
-function matches(allowed: string, wanted: string): boolean {
+/** Whether a playbook's value allows a caller's value. */
+function valuesMatch(allowed: string, wanted: string): boolean {
   const value = allowed.trim().toLowerCase();
-  return value === anything || value === wanted;
+  return value === anyValue || value === wanted;
 }

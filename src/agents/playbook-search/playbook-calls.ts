@@ -18,28 +18,31 @@ import {
 import { withoutContext } from './playbook-source.js';
 
 /** Metric names of HolmesGPT's dashboards. */
-const callsTotal = 'holmesgpt_playbook_tool_call_total';
-const errorsTotal = 'holmesgpt_playbook_tool_call_errors_total';
-const durations = 'holmesgpt_playbook_tool_call_duration_seconds';
-const callRate = 'holmesgpt_playbook_tool_call_rate';
-const cacheHitRate = 'holmesgpt_playbook_tool_call_cache_hit_rate';
+const callsMetric = 'holmesgpt_playbook_tool_call_total';
+const errorsMetric = 'holmesgpt_playbook_tool_call_errors_total';
+const durationsMetric = 'holmesgpt_playbook_tool_call_duration_seconds';
+const callRateMetric = 'holmesgpt_playbook_tool_call_rate';
+const cacheHitRateMetric = 'holmesgpt_playbook_tool_call_cache_hit_rate';
 
-const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(result) ?? '');
-
+/** The tools that are counted. */
 const playbookTools = ['get_playbooks', 'get_context'];
+
+/** Values of the label `status`. */
+const statuses = ['success', 'error', 'timeout', 'refused'] as const;
 
 /** The end of a call in its log line (docs/operate/observability.md). */
 interface CallEnd {
   readonly executionId?: string;
   readonly result_size: number;
   readonly duration_seconds?: number;
-  readonly status: 'success' | 'error' | 'timeout' | 'refused';
+  readonly status: (typeof statuses)[number];
   readonly error_type?: string;
 }
 
 /** Counts and logs the calls of playbook tools. */
 @Injectable()
 export class PlaybookCalls implements OnModuleInit {
+  /** Statistics of the last hour. */
   readonly usage: PlaybookUsage;
 
   constructor(
@@ -48,13 +51,14 @@ export class PlaybookCalls implements OnModuleInit {
     private readonly tracer: Tracer,
     private readonly contributors: Contributors,
     @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
-    @InjectMetric(callsTotal) private readonly total: Counter,
-    @InjectMetric(errorsTotal) private readonly errors: Counter,
-    @InjectMetric(durations) private readonly durations: Histogram,
-    @InjectMetric(callRate) private readonly callRate: Gauge,
-    @InjectMetric(cacheHitRate) private readonly cacheHitRate: Gauge,
+    @InjectMetric(callsMetric) private readonly total: Counter,
+    @InjectMetric(errorsMetric) private readonly errors: Counter,
+    @InjectMetric(durationsMetric) private readonly durations: Histogram,
+    @InjectMetric(callRateMetric) private readonly callRate: Gauge,
+    @InjectMetric(cacheHitRateMetric) private readonly cacheHitRate: Gauge,
   ) {
-    for (const status of ['success', 'error', 'timeout', 'refused']) total.inc({ status }, 0);
+    // From the start, so that dashboards show 0 instead of nothing.
+    for (const status of statuses) total.inc({ status }, 0);
     this.usage = new PlaybookUsage(investigations.maxTracked);
   }
 
@@ -64,20 +68,22 @@ export class PlaybookCalls implements OnModuleInit {
       this.callRate.set(sample.callRate);
       this.cacheHitRate.set(sample.cacheHitRate);
     });
-    for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
-    // All tools, because `callRate` is a share of all investigations.
-    this.calls.subscribe('cached', this.onCall);
-    this.calls.subscribe('executed', this.onCall);
+    for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.onPlaybookCall(event));
+    // Calls of all tools, because `callRate` is a share of all investigations.
+    this.calls.subscribe('cached', this.onAnyCall);
+    this.calls.subscribe('executed', this.onAnyCall);
   }
 
-  private readonly onCall = (event: CachedCall | ExecutedCall): void => {
+  /** Notes the investigation of a call. */
+  private readonly onAnyCall = (event: CachedCall | ExecutedCall): void => {
     const { investigationId } = event.context;
     const isTest = event.kind === 'executed' && event.test;
     if (investigationId !== undefined && !isTest)
       this.usage.addInvestigation(investigationId, playbookTools.includes(event.tool));
   };
 
-  private ended(event: CallEvent): void {
+  /** Counts and logs the end of a playbook tool's call. */
+  private onPlaybookCall(event: CallEvent): void {
     if (event.kind === 'refused') {
       const { code: error_type, detail } = event.refusal;
       this.total.inc({ status: 'refused' });
@@ -131,6 +137,10 @@ export class PlaybookCalls implements OnModuleInit {
   }
 }
 
+/** Size of a result as JSON. */
+const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(result) ?? '');
+
+/** The time that statistics cover. */
 const windowMs = 3_600_000;
 
 /** Shares of the last hour, 0 to 1; 0 if nothing was seen. */
@@ -141,11 +151,12 @@ export interface PlaybookUsageSample {
   readonly cacheHitRate: number;
 }
 
+/** The last calls of an investigation. */
 interface Investigation {
   /** Time of its last call of any tool, in milliseconds since the epoch. */
   calledAt: number;
   /** Time of its last call of a playbook tool. */
-  askedAt: number;
+  playbookCallAt: number;
 }
 
 /** Statistics of playbook tools in the last hour. */
@@ -155,22 +166,23 @@ export class PlaybookUsage {
   private readonly hits = new SampleRing(windowMs);
 
   constructor(
-    /** Max remembered investigations; then the oldest is forgotten. */
+    /** Max remembered investigations. Beyond it, the one that began first is forgotten. */
     private readonly maxTracked: number,
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Notes a call by an investigation. @param asked whether it was of a playbook tool */
-  addInvestigation(investigationId: string, asked: boolean): void {
+  /** Notes a call by an investigation. @param isPlaybookCall whether the tool was a playbook tool */
+  addInvestigation(investigationId: string, isPlaybookCall: boolean): void {
     const now = this.clock.now();
     const known = this.investigations.get(investigationId);
     if (known) {
       known.calledAt = now;
-      if (asked) known.askedAt = now;
+      if (isPlaybookCall) known.playbookCallAt = now;
       return;
     }
-    if (this.investigations.size >= this.maxTracked) this.forgetOne();
-    this.investigations.set(investigationId, { calledAt: now, askedAt: asked ? now : -Infinity });
+    if (this.investigations.size >= this.maxTracked) this.forgetFirst();
+    const playbookCallAt = isPlaybookCall ? now : -Infinity;
+    this.investigations.set(investigationId, { calledAt: now, playbookCallAt });
   }
 
   /** Counts a call of a playbook tool. */
@@ -183,41 +195,43 @@ export class PlaybookUsage {
     this.hits.add(this.clock.now(), false);
   }
 
+  /** The statistics of the last hour. Forgets investigations without a call in it. */
   sample(): PlaybookUsageSample {
     const now = this.clock.now();
     const since = now - windowMs;
-    let asking = 0;
-    for (const [id, { calledAt, askedAt }] of this.investigations) {
+    let withPlaybookCall = 0;
+    for (const [id, { calledAt, playbookCallAt }] of this.investigations) {
       if (calledAt < since) this.investigations.delete(id);
-      else if (askedAt >= since) asking++;
+      else if (playbookCallAt >= since) withPlaybookCall++;
     }
     return {
-      callRate: share(asking, this.investigations.size),
+      callRate: share(withPlaybookCall, this.investigations.size),
       cacheHitRate: share(this.hits.totals(now).calls, this.calls.totals(now).calls),
     };
   }
 
-  private forgetOne(): void {
+  private forgetFirst(): void {
     const [first] = this.investigations.keys();
     if (first !== undefined) this.investigations.delete(first);
   }
 }
 
-/** At most 1: a call may have left the window before its hit has. */
+/** A share, at most 1: a call may have left the window before its hit has. */
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
 
+/** Metrics of the calls of playbook tools. */
 export const playbookMetrics = [
-  counter(callsTotal, 'Calls of playbook tools by how they ended; refused: they were not run', 'status'),
-  counter(errorsTotal, 'Calls of playbook tools that failed or were refused, by the reason', 'type'),
+  counter(callsMetric, 'Calls of playbook tools by status; refused: they were not run', 'status'),
+  counter(errorsMetric, 'Calls of playbook tools that failed or were refused, by error type', 'type'),
   histogram(
-    durations,
-    'Duration of executions of playbook tools; what is answered from memory is not among them',
+    durationsMetric,
+    'Duration of executions of playbook tools, without answers from the cache',
     // Seconds, from a fast search to the deadline of a Data Storage service.
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
   ),
-  gauge(callRate, 'Share (0 to 1) of the investigations of the last hour that called a playbook tool'),
+  gauge(callRateMetric, 'Share (0 to 1) of the investigations of the last hour that called a playbook tool'),
   gauge(
-    cacheHitRate,
-    'Share (0 to 1) of the calls of playbook tools in the last hour that were answered from memory',
+    cacheHitRateMetric,
+    'Share (0 to 1) of the calls of playbook tools in the last hour that were answered from the cache',
   ),
 ];

@@ -1,6 +1,6 @@
 import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
 
-/** One search of a ranking. The label filter was applied already. */
+/** A search in a ranking. */
 export interface RankRequest {
   readonly query: string;
   /**
@@ -26,36 +26,39 @@ export interface RankExplanation {
   readonly matchedTerms: readonly string[];
 }
 
+/** A playbook found by a ranking. */
 export interface RankedPlaybook {
   readonly playbookId: string;
   /** 0 to 1, calibrated for every ranker: 0.70 separates relevant playbooks from noise. */
   readonly confidence: number;
-  /** Only where the request asked for it. */
+  /** Present if the request has `explain`. */
   readonly explanation?: RankExplanation;
 }
 
+/** The result of a search in a ranking. */
 export interface Ranked {
   /** Playbooks with a confidence above 0, by confidence descending, then id ascending. */
   readonly playbooks: readonly RankedPlaybook[];
-  /** The reason why this ranking is poorer than it should be, in one word; undefined: it is not. */
+  /** One word for the reason why playbooks may be missing or ranked worse than usual; undefined if all is well. */
   readonly degraded?: string | undefined;
 }
 
 /** One state of the catalogue, ready to be searched. */
 export interface PlaybookRanking {
-  /** @param candidates ids of the playbooks that passed the label filter */
+  /** Searches. @param candidates ids of the playbooks that passed the label filter */
   rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked>;
 }
 
 /**
- * A way to find playbooks. A ranking is prepared for a whole catalogue and replaced as a whole, so that a ranker
- * that embeds texts can take its time while the ranking before it still serves.
+ * A way to find playbooks. Prepares a ranking for a whole catalogue; a changed catalogue gets a new one, while searches
+ * still use the one before.
  */
 export interface PlaybookRanker {
-  /** Changes whenever an equal search of an equal catalogue may rank differently; absent: that never happens. */
+  /** Changes whenever an equal search of an equal catalogue may have another result; absent: never. */
   readonly revision?: string;
+  /** Makes the ranking of a catalogue. */
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }
 
-/** The confidence as it is shown: two decimals. Thresholds compare with this, so that none shown is below them. */
+/** The confidence as it is shown: two decimals. Thresholds compare with it, so that no shown confidence is below them. */
 export const shownConfidence = (confidence: number): number => Math.round(confidence * 100) / 100;

@@ -11,7 +11,7 @@ import { ToolsModule } from '../../call/door/tools.module.js';
 import { CatalogueFollower, PlaybookIndex } from './catalogue/playbook-index.js';
 import { DataStorageClient } from './data-storage/data-storage-client.js';
 import { dataStorageMetrics, dataStorageProviders } from './data-storage/data-storage.providers.js';
-import { getContext, getPlaybooks } from './playbook-tools.js';
+import { getContextTool, getPlaybooksTool } from './playbook-tools.js';
 import { embeddingMetrics } from './embeddings/embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings/embeddings.repository.js';
 import { PlaybookEmbeddings } from './embeddings/playbook-embeddings.js';
@@ -32,10 +32,11 @@ export class PlaybookSearchModule {
     @Inject(APP_CONFIG) { playbooks }: AppConfig,
     @Optional() dataStorage?: DataStorageClient,
   ) {
-    registry.register(getPlaybooks(source, shown, tracer, playbooks.cacheTtlMs));
-    if (dataStorage) registry.register(getContext(dataStorage, playbooks.cacheTtlMs));
+    registry.register(getPlaybooksTool(source, shown, tracer, playbooks.cacheTtlMs));
+    if (dataStorage) registry.register(getContextTool(dataStorage, playbooks.cacheTtlMs));
   }
 
+  /** The module with the configured source of playbooks. */
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const sourceProviders: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)

@@ -4,6 +4,7 @@ import type { PlaybookAnswerView } from './rest/playbook-search.dto.js';
 /** The answer of a search, by confidence descending. */
 export type PlaybookAnswer = Omit<PlaybookAnswerView, 'explanation'>;
 
+/** A search for playbooks. */
 export interface PlaybookSearch {
   readonly query: string;
   /** Lowest confidence shown, 0 to 1. */
@@ -17,9 +18,9 @@ export interface PlaybookSearch {
 /** The answer of a source, and its lifetime. */
 export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
-  /** Milliseconds for which it may answer equal searches; absent: until the revision changes. */
+  /** Milliseconds for which the answer may be cached; absent: until the revision changes. */
   readonly ttlMs?: number;
-  /** Whether the source failed and this is an earlier answer. */
+  /** Whether the source has failed, and this is an earlier answer. */
   readonly stale?: boolean;
 }
 
@@ -31,13 +32,14 @@ export interface PlaybookSource {
   /** Changes whenever an equal search may have another result. It must be cheap, because every call reads it. */
   readonly revision: string;
   /**
+   * Searches playbooks.
    * @param signal aborts when nobody waits for the answer any more
    * @throws the signal's reason, or an error with a message for the operator if the source is not available
    */
   search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
 }
 
-/** Records the age of an answer in the metadata of the execution. */
+/** Notes how long an answer may be cached, and whether it is stale, for the execution's record. */
 export function noteAge(
   notes: ExecutionNotes,
   { ttlMs, stale }: Pick<FoundPlaybooks, 'ttlMs' | 'stale'>,
@@ -46,6 +48,7 @@ export function noteAge(
   if (stale) notes['stale'] = true;
 }
 
+/** Injects the configured `PlaybookSource`. */
 export const PLAYBOOK_SOURCE = Symbol('PlaybookSource');
 
 /** The fallback that an LLM reads in place of an answer. */

@@ -6,7 +6,7 @@ import { abortable } from '../../base/common/abortable.js';
 import { Deadline } from '../../base/common/deadline.js';
 import type { CallContext, ToolRun } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
-import { getPlaybooks } from './playbook-tools.js';
+import { getPlaybooksTool } from './playbook-tools.js';
 import type { FoundPlaybooks, PlaybookSearch, PlaybookAnswer, PlaybookSource } from './playbook-source.js';
 import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 
@@ -66,7 +66,7 @@ function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), r
   const memory: Pick<ShownPlaybooks, 'remember'> = {
     remember: (id, playbooks) => shown.push([id, playbooks.map(({ playbook_id: each }) => each)]),
   };
-  return { tool: getPlaybooks(source, memory, noTracer, 3_600_000), shown };
+  return { tool: getPlaybooksTool(source, memory, noTracer, 3_600_000), shown };
 }
 
 describe('get_playbooks', () => {

@@ -6,14 +6,15 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
 import type { ContextRequest, DataStorageClient } from './data-storage/data-storage-client.js';
 
-interface Input {
+/** Input of get_playbooks. */
+interface SearchInput {
   readonly query: string;
   readonly similarity_threshold: number;
   readonly limit: number;
 }
 
-/** The schema that platforms rely on; must not change in any character. */
-const published = {
+/** The published schema. Platforms rely on it, so it must not change in any character. */
+const publishedInput = {
   type: 'object',
   properties: {
     query: {
@@ -34,9 +35,10 @@ const published = {
   required: ['query'],
 };
 
-const { properties } = published;
-const input: JsonSchema = {
-  ...published,
+const { properties } = publishedInput;
+/** The schema that inputs are checked against: the published one, with limits. */
+const checkedInput: JsonSchema = {
+  ...publishedInput,
   properties: {
     query: { ...properties.query, maxLength: 4_096, pattern: '\\S' },
     similarity_threshold: { ...properties.similarity_threshold, minimum: 0, maximum: 1 },
@@ -49,7 +51,7 @@ const input: JsonSchema = {
  * The tool with which an LLM searches for playbooks. Labels come from the call's context, never from the LLM. If the
  * search fails, the LLM gets the fallback.
  */
-export function getPlaybooks(
+export function getPlaybooksTool(
   source: PlaybookSource,
   shown: Pick<ShownPlaybooks, 'remember'>,
   tracer: Tracer,
@@ -58,14 +60,14 @@ export function getPlaybooks(
   const remember = ({ playbooks }: PlaybookAnswer, { investigationId }: CallContext): void => {
     if (investigationId !== undefined) shown.remember(investigationId, playbooks);
   };
-  return defineTool<Input>({
+  return defineTool<SearchInput>({
     name: 'get_playbooks',
     description:
       'Search for relevant remediation workflows via semantic search. Use when investigation requires finding ' +
       'applicable playbooks for the current incident. Recommended for complex failures or when multiple ' +
       'remediation options exist.',
-    input,
-    published,
+    input: checkedInput,
+    published: publishedInput,
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['incidents', 'playbooks'],
     timeoutMs: source.maxMs,
@@ -75,8 +77,8 @@ export function getPlaybooks(
     semanticErrors: 'off',
     fallback: withoutContext,
     // Answers depend on the catalogue's revision.
-    cacheKey: (asked) => [source.revision, asked],
-    // Cached answers are also shown to the investigation.
+    cacheKey: (search) => [source.revision, search],
+    // The investigation sees cached answers as well.
     onReuse: (answer, context) => remember(answer as PlaybookAnswer, context),
     run: async ({ query, similarity_threshold: similarityThreshold, limit }, { context, signal, notes }) => {
       const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };
@@ -86,10 +88,10 @@ export function getPlaybooks(
         'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
       };
       const result = await tracer.span('playbooks.search', attributes, async (span) => {
-        const { answer, ...others } = await source.search(search, signal);
-        span.set({ 'toolkeeper.playbooks.found': answer.total_results });
-        if (others.stale) span.set({ 'toolkeeper.playbooks.stale': true });
-        return { answer, ...others };
+        const found = await source.search(search, signal);
+        span.set({ 'toolkeeper.playbooks.found': found.answer.total_results });
+        if (found.stale) span.set({ 'toolkeeper.playbooks.stale': true });
+        return found;
       });
       noteAge(notes, result);
       remember(result.answer, context);
@@ -98,6 +100,7 @@ export function getPlaybooks(
   });
 }
 
+/** Input of get_context. */
 interface ContextInput {
   readonly alert_fingerprint: string;
   readonly similarity_threshold: number;
@@ -105,7 +108,7 @@ interface ContextInput {
 }
 
 /** The tool that returns earlier incidents of an alert. Offered only if a Data Storage service is configured. */
-export const getContext = (
+export const getContextTool = (
   client: Pick<DataStorageClient, 'enrichContext' | 'maxMs'>,
   cacheTtlMs: number,
 ): Tool =>
@@ -149,13 +152,14 @@ export const getContext = (
     semanticErrors: 'off',
     fallback: withoutContext,
     cacheKey: requestOf,
-    run: async (asked, { signal, notes }) => {
-      const result = await client.enrichContext(requestOf(asked), signal);
+    run: async (input, { signal, notes }) => {
+      const result = await client.enrichContext(requestOf(input), signal);
       noteAge(notes, result);
       return result.answer;
     },
   });
 
+/** The request to the Data Storage service. */
 const requestOf = ({
   alert_fingerprint,
   similarity_threshold,

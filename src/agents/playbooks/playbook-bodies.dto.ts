@@ -110,6 +110,7 @@ export class ShownQuery {
   @Text(256, { example: 'inv-2026-0117' }) readonly investigationId!: string;
 }
 
+/** Options of a read of one version. */
 export class VersionQuery {
   @OptionalText(256, {
     example: 'inv-2026-0117',
@@ -118,31 +119,33 @@ export class VersionQuery {
   readonly investigationId?: string;
 }
 
+/** Options of a list of versions. */
 export class VersionsQuery {
   @OptionalFlag({ default: false, example: true }) readonly include_disabled!: boolean;
 }
 
-const who = 'dora@example.com';
+const author = 'dora@example.com';
 
+/** Author and reason of a status change, as in the three bodies below. */
 export class DisablePlaybookBody {
-  @Text(200, { example: who }) readonly disabled_by!: string;
+  @Text(200, { example: author }) readonly disabled_by!: string;
   @Text(2_000, { example: 'Made the outage of 12 March worse' }) readonly disabled_reason!: string;
 }
 
 export class EnablePlaybookBody {
-  @Text(200, { example: who }) readonly enabled_by!: string;
+  @Text(200, { example: author }) readonly enabled_by!: string;
   @OptionalText(2_000, { nullable: true, example: 'Its cause was the network' })
   readonly enabled_reason?: string;
 }
 
 export class DeprecatePlaybookBody {
-  @Text(200, { example: who }) readonly deprecated_by!: string;
+  @Text(200, { example: author }) readonly deprecated_by!: string;
   @Text(2_000, { example: 'Use cluster-dns-cache instead', description: 'Advice for its users' })
   readonly deprecation_notice!: string;
 }
 
 export class ArchivePlaybookBody {
-  @Text(200, { example: who }) readonly archived_by!: string;
+  @Text(200, { example: author }) readonly archived_by!: string;
   @Text(2_000, { example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
 }
 

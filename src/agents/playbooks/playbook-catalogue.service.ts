@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { type FieldProblem, Problem } from '../../base/common/errors.js';
+import { jsonDifferences } from '../../base/common/json-differences.js';
 import { keyIn, type Page, pageFrom } from '../../web/rest/page.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
@@ -19,25 +20,26 @@ import {
   type StatusRow,
   type VersionKey,
 } from './playbooks.repository.js';
-import { jsonDifferences } from '../../base/common/json-differences.js';
+
+/** The value itself if it has members to compare. */
+const membersOf = (value: unknown): object | undefined =>
+  typeof value === 'object' && value !== null ? value : undefined;
 
 /**
  * All differences of two JSON values, as deep as possible. List members are compared by position. The order of keys is
  * ignored, and undefined counts as absent.
  */
 export const jsonDiff = (from: unknown, to: unknown): views.JsonChangeView[] =>
-  jsonDifferences(from, to, (value) => (typeof value === 'object' && value !== null ? value : undefined)).map(
-    ({ path: pointer, before, after }) => {
-      if (before === undefined) return { pointer, change: 'added', to: after };
-      if (after === undefined) return { pointer, change: 'removed', from: before };
-      return { pointer, change: 'changed', from: before, to: after };
-    },
-  );
+  jsonDifferences(from, to, membersOf).map(({ path: pointer, before, after }) => {
+    if (before === undefined) return { pointer, change: 'added', to: after };
+    if (after === undefined) return { pointer, change: 'removed', from: before };
+    return { pointer, change: 'changed', from: before, to: after };
+  });
 
-/** One of several playbooks in a request. */
+/** A playbook in a request, with its place for errors. */
 export interface ImportItem {
   readonly playbook: CreatePlaybookBody;
-  /** JSON pointer to it. */
+  /** JSON pointer to the playbook; empty if the request has only this one. */
   readonly pointer: string;
 }
 
@@ -64,7 +66,7 @@ export class PlaybookCatalogueService {
         pointer: '/version',
         detail: `Playbook ${id} has a version ${version} already`,
       }));
-      refuse([...plan.taken, ...duplicates], plan.notGreater);
+      refuseVersions([...plan.taken, ...duplicates], plan.notGreater);
     });
     const [row] = created;
     if (!row) throw new Error('The version was not stored');
@@ -80,7 +82,7 @@ export class PlaybookCatalogueService {
     createdBy: string | null = null,
   ): Promise<views.PlaybookImportView> {
     const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
-      refuse(taken, notGreater),
+      refuseVersions(taken, notGreater),
     );
     const unchanged = plan.unchanged.map(({ playbook_id, version }) => ({ playbook_id, version }));
     return { imported: created, unchanged };
@@ -109,7 +111,7 @@ export class PlaybookCatalogueService {
   /** One version. @throws Problem `not_found` */
   async get({ id, version }: VersionKey): Promise<views.PlaybookRow> {
     const row = await this.repository.find(id, version);
-    if (!row) throw missing({ id, version });
+    if (!row) throw versionNotFound({ id, version });
     return row;
   }
 
@@ -125,7 +127,7 @@ export class PlaybookCatalogueService {
   /** Changes a version's status. @throws Problem `not_found`, or `conflict` if the present status does not allow it */
   async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
     const row = await this.repository.setStatus(key, change, (status) => {
-      if (status === undefined) throw missing(key);
+      if (status === undefined) throw versionNotFound(key);
       if (allows(change.transition, status)) return;
       const { to } = transitions[change.transition];
       const version = `Version ${key.version} of playbook ${key.id}`;
@@ -137,8 +139,8 @@ export class PlaybookCatalogueService {
 
   /** Counts an outcome once. @throws Problem `not_found`, or `conflict` if the execution had the other outcome */
   async recordOutcome(key: VersionKey, outcome: Outcome): Promise<views.PlaybookOutcomeView> {
-    const counted = await this.repository.addOutcome(key, outcome);
-    if (counted) return { ...counted, counted: true };
+    const statistics = await this.repository.addOutcome(key, outcome);
+    if (statistics) return { ...statistics, counted: true };
     const row = await this.get(key);
     const { executionId, success } = outcome;
     const before =
@@ -148,10 +150,11 @@ export class PlaybookCatalogueService {
       throw new Problem('conflict', `Execution ${executionId} was reported as ${earlier} before`);
     }
     const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
-    const statistics = { total_executions, successful_executions, actual_success_rate };
-    return { playbook_id, version, ...statistics, counted: false };
+    const unchanged = { total_executions, successful_executions, actual_success_rate };
+    return { playbook_id, version, ...unchanged, counted: false };
   }
 
+  /** Plans and stores versions. @param admit throws if the plan has faults */
   private async store(
     items: readonly ImportItem[],
     createdBy: string | null,
@@ -176,15 +179,15 @@ export class PlaybookCatalogueService {
 /** Hash of all of the author's fields, the description included. */
 const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
 
-/** @throws Problem with all entries; `conflict` if the only fault is that versions exist */
-function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
+/** Refuses versions that cannot be stored. @throws Problem with all entries, if there are any; `conflict` if the only fault is that versions exist */
+function refuseVersions(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
   const errors = [...notGreater, ...taken];
   if (errors.length === 0) return;
   const detail = errors.map((each) => each.detail).join('; ');
   throw new Problem(notGreater.length > 0 ? 'invalid_request' : 'conflict', detail, { errors });
 }
 
-const missing = ({ id, version }: VersionKey): Problem =>
+const versionNotFound = ({ id, version }: VersionKey): Problem =>
   new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
 
 /** The author's fields of a version, for comparisons. Empty ones are absent. */

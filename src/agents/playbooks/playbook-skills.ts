@@ -3,22 +3,30 @@ import { sha256 } from '../../base/common/canonical-json.js';
 import type { PlaybookRow } from './playbook-views.dto.js';
 import { PlaybooksRepository, type VersionKey } from './playbooks.repository.js';
 
+/** Max characters of a skill's description (Agent Skills). */
+const maxDescriptionLength = 1_024;
+
 /** A playbook as a skill with one file. */
 export interface PlaybookSkill {
   readonly uri: string;
   /** The frontmatter of the file (Agent Skills). */
   readonly frontmatter: { readonly name: string; readonly description: string; readonly metadata: object };
+  /** `sha256:` and the hash of the file. */
   readonly digest: string;
   /** Bytes of the file. */
   readonly size: number;
+  /** The version of the playbook. */
   readonly key: VersionKey;
 }
+
+/** Skills by URI. */
 type Skills = ReadonlyMap<string, PlaybookSkill>;
 
 /** The latest active version of each playbook as a skill. */
 @Injectable()
 export class PlaybookSkills {
   private readonly logger = new Logger(PlaybookSkills.name);
+  /** The skills at the revision of the catalogue at which they were read. */
   private known: { readonly revision: string; readonly skills: Skills } | undefined;
 
   constructor(private readonly repository: PlaybooksRepository) {}
@@ -45,7 +53,7 @@ export class PlaybookSkills {
       const { uri, key } = skill;
       const owner = skills.get(uri)?.key.id;
       if (owner === undefined) skills.set(uri, skill);
-      else this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${owner} is ${uri}`);
+      else this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${owner} has its URI, ${uri}`);
     }
     return new Map([...skills].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -53,8 +61,8 @@ export class PlaybookSkills {
 
 /** A skill's name: at most 64 lower-case letters, digits and single hyphens. */
 const skillName = (id: string): string => {
-  const words = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
-  return words.slice(0, 64).replace(/-$/, '');
+  const hyphenated = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  return hyphenated.slice(0, 64).replace(/-$/, '');
 };
 
 /** A playbook as a skill. */
@@ -75,14 +83,14 @@ function sectionsOf({ when_to_use, when_not_to_use, signals }: PlaybookRow): [st
   return Object.entries(sections).flatMap(([title, text]) => (text ? [[title, text]] : []));
 }
 
-/** The frontmatter. Models choose by the description alone, so it contains as much as fits into 1,024 characters. */
+/** The frontmatter. Models choose by the description alone, so it contains as much as fits. */
 function frontmatterOf(row: PlaybookRow): PlaybookSkill['frontmatter'] {
   const { playbook_id, version, name, description } = row;
   const parts = [[name, description], ...sectionsOf(row)].map((part) => part.join(': '));
   const summary = parts
     .join(' ')
     .replace(/[\s\p{Cc}]+/gu, ' ')
-    .slice(0, 1_024)
+    .slice(0, maxDescriptionLength)
     .toWellFormed();
   return { name: skillName(playbook_id), description: summary, metadata: { playbook_id, version } };
 }
@@ -92,9 +100,9 @@ function fileOf(row: PlaybookRow): string {
   const { name, description, content } = row;
   const head = Object.entries(frontmatterOf(row)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   const procedure = typeof content === 'string' ? content.trimEnd() : JSON.stringify(content, null, 2);
-  const ticks = (procedure.match(/`+/g) ?? []).map(({ length }) => length);
+  const fenceLengths = (procedure.match(/`+/g) ?? []).map(({ length }) => length);
   // Longer than all fences in the text.
-  const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
+  const fence = '`'.repeat(Math.max(2, ...fenceLengths) + 1);
   const sections = [...sectionsOf(row), ['Procedure', `${fence}\n${procedure}\n${fence}`]];
   const body = sections.map(([title, text]) => `## ${title}\n\n${text}\n`).join('\n');
   return `---\n${head.join('\n')}\n---\n\n# ${name}\n\n${description}\n\n${body}`;

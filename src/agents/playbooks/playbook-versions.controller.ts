@@ -9,15 +9,15 @@ import * as bodies from './playbook-bodies.dto.js';
 import { PlaybooksRepository, type StatusRow } from './playbooks.repository.js';
 import type { transitions } from './playbook-versions.js';
 
-/** A route that changes the status of a version. */
+/** Describes a route that changes the status of a version. */
 const Transition = (
   name: keyof typeof transitions,
   type: Type,
-  about: ApiOperationOptions,
+  operation: ApiOperationOptions,
 ): MethodDecorator =>
   applyDecorators(
     Patch(`:id/:version/${name}`),
-    ApiOperation(about),
+    ApiOperation(operation),
     ApiOkResponse({ type }),
     ApiProblems('conflict'),
   );
@@ -144,6 +144,7 @@ export class PlaybookVersionsController {
     return { ...identity(row), archived_at: row.updated_at, ...body };
   }
 
+  /** Whether and when a version was shown to an investigation. */
   private async shownTo(
     investigation_id: string,
     { id, version }: bodies.PlaybookVersionParams,
@@ -156,5 +157,11 @@ export class PlaybookVersionsController {
   }
 }
 
+/** The members that all answers to status changes have. */
 const identity = ({ playbook_id, version, status }: StatusRow) => ({ playbook_id, version, status });
-const statusAnswer = ({ deprecation_notice: _, updated_at: __, ...answer }: StatusRow): object => answer;
+/** The answer to a change between active and disabled. */
+const statusAnswer = ({
+  deprecation_notice: _notice,
+  updated_at: _updatedAt,
+  ...answer
+}: StatusRow): object => answer;

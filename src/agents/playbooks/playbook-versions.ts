@@ -17,13 +17,14 @@ type Transition = keyof typeof transitions;
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
 
+/** A change of a version's status, by whom and why. */
 export interface StatusChange {
   readonly transition: Transition;
   readonly by: string;
   readonly reason: string | undefined;
 }
 
-/** A proposed version. */
+/** A version that a request wants to store. */
 export interface ProposedVersion {
   readonly playbook: CreatePlaybookBody;
   readonly contentHash: string;
@@ -44,17 +45,19 @@ export interface PlannedVersion {
   readonly playbook: CreatePlaybookBody;
   readonly contentHash: string;
   readonly isLatest: boolean;
+  /** The version before it; null for the first one. */
   readonly previous: string | null;
 }
 
-/** The fate of each proposed version. */
+/** The result of planning: the versions to store, and those that are not stored. */
 export interface VersionPlan {
+  /** Versions to store. */
   readonly versions: readonly PlannedVersion[];
   /** Versions that exist with the same content. */
   readonly unchanged: readonly CreatePlaybookBody[];
-  /** Versions that exist with other content. */
+  /** Errors of versions that exist with other content. */
   readonly taken: readonly FieldProblem[];
-  /** Versions that are not greater than the latest one. */
+  /** Errors of versions that are not greater than the latest one. */
   readonly notGreater: readonly FieldProblem[];
 }
 
@@ -74,28 +77,30 @@ export function planVersions(
   for (const [id, ofPlaybook] of Map.groupBy(proposed, ({ playbook }) => playbook.playbook_id)) {
     const known = [...(storedById.get(id) ?? [])];
     let latest = known.find(({ is_latest_version }) => is_latest_version)?.version ?? null;
-    const fresh: PlannedVersion[] = [];
+    const planned: PlannedVersion[] = [];
     for (const { playbook, contentHash, pointer } of ascending(ofPlaybook)) {
       const { version } = playbook;
-      const at = `${pointer}/version`;
-      const same = known.find((each) => compareVersions(each.version, version) === 0);
-      if (same?.content_hash === contentHash && same.version === version) unchanged.push(playbook);
-      else if (same)
-        taken.push({ pointer: at, detail: `Playbook ${id} has a version ${same.version} already` });
-      else if (latest !== null && compareVersions(version, latest) < 0) {
+      const versionPointer = `${pointer}/version`;
+      const equal = known.find((each) => compareVersions(each.version, version) === 0);
+      if (equal?.content_hash === contentHash && equal.version === version) unchanged.push(playbook);
+      else if (equal) {
+        const detail = `Playbook ${id} has a version ${equal.version} already`;
+        taken.push({ pointer: versionPointer, detail });
+      } else if (latest !== null && compareVersions(version, latest) < 0) {
         const detail = `version ${version} must be greater than the latest one, ${latest}`;
-        notGreater.push({ pointer: at, detail });
+        notGreater.push({ pointer: versionPointer, detail });
       } else {
-        fresh.push({ playbook, contentHash, isLatest: false, previous: latest });
-        // Without a hash, so that a version that the request repeats counts as taken, even with the same content.
+        planned.push({ playbook, contentHash, isLatest: false, previous: latest });
+        // Without a hash, so that the same version again in this request counts as taken, even with the same content.
         known.push({ playbook_id: id, version, is_latest_version: false, content_hash: '' });
         latest = version;
       }
     }
-    versions.push(...fresh.map((each, index) => ({ ...each, isLatest: index === fresh.length - 1 })));
+    versions.push(...planned.map((each, index) => ({ ...each, isLatest: index === planned.length - 1 })));
   }
   return { versions, unchanged, taken, notGreater };
 }
 
+/** Versions in ascending order. */
 const ascending = (proposed: readonly ProposedVersion[]): ProposedVersion[] =>
   [...proposed].sort((a, b) => compareVersions(a.playbook.version, b.playbook.version));

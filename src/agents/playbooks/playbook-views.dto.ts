@@ -18,6 +18,7 @@ import {
 
 const time = '2026-01-23T10:30:00.000Z';
 
+/** A version of a playbook. */
 export class PlaybookVersionKeyView {
   @Example('cluster-dns-repair') readonly playbook_id!: string;
   @Example('1.4.0') readonly version!: string;
@@ -32,6 +33,7 @@ export class ShownToInvestigationView {
   @Example(2, 'Number of answers with it') readonly times!: number;
 }
 
+/** A version that was shown to an investigation. */
 export class ShownPlaybookView {
   @Example('oomkill-increase-memory') readonly playbook_id!: string;
   @Example('1.2.0') readonly version!: string;
@@ -47,6 +49,7 @@ export class ShownPlaybooksView {
   @Example(1) readonly total!: number;
 }
 
+/** A version in the list of a playbook's versions. */
 export class PlaybookVersionSummaryView {
   @Example('1.0.0') readonly version!: string;
   @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
@@ -83,6 +86,7 @@ export class PlaybookSummaryView extends PlaybookVersionKeyView {
   @ApiProperty({ type: String, example: time }) readonly updated_at!: Date;
 }
 
+/** The latest version of a playbook. */
 export class ListedPlaybookView extends PlaybookSummaryView {
   @Example(3, 'Versions of any status') readonly total_versions!: number;
 }
@@ -140,8 +144,9 @@ export class PlaybookView extends PlaybookSummaryView {
   readonly shown_to_investigation?: ShownToInvestigationView;
 }
 
-const who = 'dora@example.com';
+const author = 'dora@example.com';
 
+/** A version that was stored. */
 export class PlaybookCreatedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
   @Example(true) readonly is_latest_version!: boolean;
@@ -154,27 +159,29 @@ export class PlaybookImportView {
   readonly unchanged!: PlaybookVersionKeyView[];
 }
 
+/** The answer to a change between active and disabled. */
 export class PlaybookStatusView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'disabled') readonly status!: PlaybookStatus;
   @NullableText(time) readonly disabled_at!: Date | null;
-  @NullableText(who) readonly disabled_by!: string | null;
+  @NullableText(author) readonly disabled_by!: string | null;
   @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
 }
 
 export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'deprecated') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
-  @Example(who) readonly deprecated_by!: string;
+  @Example(author) readonly deprecated_by!: string;
   @Example('Use cluster-dns-cache instead') readonly deprecation_notice!: string;
 }
 
 export class PlaybookArchivedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'archived') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;
-  @Example(who) readonly archived_by!: string;
+  @Example(author) readonly archived_by!: string;
   @Example('The cluster that it was for is gone') readonly archived_reason!: string;
 }
 
+/** The statistics of a version after an outcome was reported. */
 export class PlaybookOutcomeView extends PlaybookVersionKeyView {
   @Example(12) readonly total_executions!: number;
   @Example(10) readonly successful_executions!: number;
@@ -182,6 +189,7 @@ export class PlaybookOutcomeView extends PlaybookVersionKeyView {
   @Example(true, 'False: this execution had been reported before') readonly counted!: boolean;
 }
 
+/** A schema of any JSON value. */
 const anyJson = {
   oneOf: [
     { type: 'string', nullable: true },
@@ -192,6 +200,7 @@ const anyJson = {
   ],
 };
 
+/** A difference between two versions. */
 export class JsonChangeView {
   @Example('/content/steps/1/action', 'JSON pointer into a version') readonly pointer!: string;
   @OneOfThese(['added', 'removed', 'changed'], 'changed') readonly change!: 'added' | 'removed' | 'changed';

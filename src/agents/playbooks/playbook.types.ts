@@ -1,10 +1,10 @@
-/** Short key (`environment`) to the values for which a playbook is meant; `*` means any. */
+/** Values for which a playbook is meant, by short key (`environment`); `*` means any. */
 export type PlaybookLabels = Readonly<Record<string, string | readonly string[]>>;
 
 export const playbookStatuses = ['active', 'disabled', 'deprecated', 'archived'] as const;
 export type PlaybookStatus = (typeof playbookStatuses)[number];
 
-/** The fields of a playbook that search knows: of the newest version of each id, if active. */
+/** The fields of a playbook that search uses. Search finds the latest version of each playbook, if that is active. */
 export interface SearchablePlaybook {
   readonly playbook_id: string;
   readonly version: string;
@@ -16,7 +16,7 @@ export interface SearchablePlaybook {
   readonly when_to_use: string | null;
 }
 
-/** The latest version of an id that search may not show. */
+/** The latest version of a playbook that search does not show, because it is not active. */
 export interface HiddenPlaybook {
   readonly playbook_id: string;
   readonly version: string;

@@ -5,6 +5,18 @@ import { Ruled } from '../../web/rest/dto.js';
 
 /** Max characters of a version. */
 const maxVersionLength = 64;
+/** Max levels of a procedure. */
+const maxContentDepth = 32;
+/** Max labels of a playbook. */
+const maxLabels = 32;
+/** Max values of one label, and characters of a value. */
+const maxLabelValues = 20;
+const maxLabelValueLength = 128;
+/** Max phrases of a list, and characters of a phrase. */
+const maxPhrases = 100;
+const maxPhraseLength = 200;
+const labelKeyPattern = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
+const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** Whether a text is `v?MAJOR[.MINOR[.PATCH]][-pre]`. */
 export const isVersion = (text: string): boolean => fullVersion(text) !== null;
@@ -22,44 +34,43 @@ function fullVersion(text: string): string | null {
   return valid(`${major}.${minor}.${patch}${pre}`);
 }
 
-const maxContentDepth = 32;
-const maxLabels = 32;
-const maxValues = 20;
-const labelKey = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
+/** Whether a value is a valid id of a playbook. */
 export const isPlaybookId = (value: unknown): value is string =>
   typeof value === 'string' && idPattern.test(value);
 
 const isPhrase = (value: unknown): boolean =>
-  typeof value === 'string' && value.trim() !== '' && value.length <= 200;
+  typeof value === 'string' && value.trim() !== '' && value.length <= maxPhraseLength;
+
+// Decorators of members of request bodies, each with its rule.
 
 /** A list of phrases such as signals and aliases. */
 export const Phrases = Ruled(
-  'must be a list of at most 100 phrases of 1 to 200 characters',
-  (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
+  `must be a list of at most ${maxPhrases} phrases of 1 to ${maxPhraseLength} characters`,
+  (value) => Array.isArray(value) && value.length <= maxPhrases && value.every(isPhrase),
 );
 
+/** An id of a playbook. */
 export const PlaybookId = Ruled('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
 
+/** A semantic version. */
 export const Version = Ruled(
   'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
   (value) => typeof value === 'string' && isVersion(value),
 );
 
-/** Maps keys to one value or several; no two keys may differ in case only. */
+/** Labels: keys with one value or several. No two keys may differ in case only. */
 export const Labels = Ruled(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
 
 function areLabels(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);
   const isValue = (each: unknown): boolean =>
-    typeof each === 'string' && each.trim() !== '' && each.length <= 128;
+    typeof each === 'string' && each.trim() !== '' && each.length <= maxLabelValueLength;
   const areValues = (each: unknown): boolean =>
-    Array.isArray(each) && each.length > 0 && each.length <= maxValues && each.every(isValue);
+    Array.isArray(each) && each.length > 0 && each.length <= maxLabelValues && each.every(isValue);
   return (
     entries.length <= maxLabels &&
-    entries.every(([key, each]) => labelKey.test(key) && (isValue(each) || areValues(each))) &&
+    entries.every(([key, each]) => labelKeyPattern.test(key) && (isValue(each) || areValues(each))) &&
     new Set(entries.map(([key]) => key.toLowerCase())).size === entries.length
   );
 }

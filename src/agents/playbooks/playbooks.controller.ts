@@ -21,6 +21,7 @@ import * as bodies from './playbook-bodies.dto.js';
 type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
 type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;
 
+/** The schema and the examples of an import, whose body has several forms. */
 const playbook: Schema = { $ref: '#/components/schemas/CreatePlaybookBody' };
 
 const importBodySchema: Schema = {

@@ -35,9 +35,10 @@ const newColumns = `playbook_id text, version text, name text, description text,
   content_hash text, labels jsonb, signals text[], aliases text[], when_to_use text, when_not_to_use text,
   version_notes text, change_summary text, expected_success_rate numeric, expected_duration_seconds integer,
   is_latest_version boolean, previous_version text, created_by text, updated_by text`;
+/** The same columns without their types. */
 const newColumnNames = newColumns.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
 
-/** The catalogue at one revision. */
+/** The searchable playbooks at one revision of the catalogue. */
 interface SearchableCatalogue {
   /** Changes with each change of the catalogue by any replica. */
   readonly revision: string;
@@ -45,8 +46,10 @@ interface SearchableCatalogue {
   readonly playbooks: readonly SearchablePlaybook[];
 }
 
+/** A version in the list of a playbook's versions. */
 type VersionRow = Omit<PlaybookVersionSummaryView, 'deprecation_notice'> &
   Pick<PlaybookRow, 'deprecation_notice'>;
+
 /** The fields of a version in the answer to a change of its status. */
 export type StatusRow = Pick<
   PlaybookRow,
@@ -59,6 +62,8 @@ export type StatusRow = Pick<
   | 'deprecation_notice'
   | 'updated_at'
 >;
+
+/** A version with the figures of its outcomes. */
 type StatisticsRow = Omit<PlaybookOutcomeView, 'counted'>;
 
 const statusFields =
@@ -97,7 +102,7 @@ export class PlaybooksRepository {
     return { revision: rows[0]?.revision ?? '', playbooks };
   }
 
-  /** The same versions in full. Those whose id is a valid skill name come first. */
+  /** Active latest versions in full, for skills. Those whose id is a valid skill name come first. */
   active(): Promise<PlaybookRow[]> {
     return this.dataSource.query(
       `SELECT ${allFields} FROM playbook_catalog WHERE is_latest_version AND status = 'active'
@@ -105,7 +110,7 @@ export class PlaybooksRepository {
     );
   }
 
-  /** Latest versions that search may not show. */
+  /** Latest versions that are not active, which search does not show. */
   hidden(): Promise<HiddenPlaybook[]> {
     return this.dataSource.query(
       `SELECT playbook_id, version, status FROM playbook_catalog WHERE is_latest_version AND status <> 'active'`,
@@ -117,13 +122,14 @@ export class PlaybooksRepository {
     return this.dataSource.query(
       `SELECT playbook_id, version, name, description, owner, labels, status, actual_success_rate::float8,
          total_executions, created_at, updated_at,
-         (SELECT count(*)::int FROM playbook_catalog every WHERE every.playbook_id = latest.playbook_id) AS total_versions
+         (SELECT count(*)::int FROM playbook_catalog any_version WHERE any_version.playbook_id = latest.playbook_id) AS total_versions
        FROM playbook_catalog latest WHERE is_latest_version AND playbook_id COLLATE "C" > $1
        ORDER BY playbook_id COLLATE "C" LIMIT $2`,
       [after ?? '', limit],
     );
   }
 
+  /** All versions of a playbook, unsorted. */
   versions(id: string): Promise<VersionRow[]> {
     return this.dataSource.query(
       `SELECT version, status, is_latest_version, actual_success_rate::float8, total_executions, created_at,
@@ -133,6 +139,7 @@ export class PlaybooksRepository {
     );
   }
 
+  /** Finds a version; undefined if there is none. */
   async find(id: string, version: string): Promise<PlaybookRow | undefined> {
     const rows: PlaybookRow[] = await this.dataSource.query(
       `SELECT ${allFields} FROM playbook_catalog WHERE playbook_id = $1 AND version = $2`,
@@ -160,7 +167,7 @@ export class PlaybooksRepository {
     createdBy: string | null,
     plan: (stored: readonly StoredVersion[]) => Plan,
   ): Promise<{ readonly plan: Plan; readonly created: PlaybookCreatedView[] }> {
-    return this.change(async (manager) => {
+    return this.withLock(async (manager) => {
       const stored: StoredVersion[] = await manager.query(
         `SELECT playbook_id, version, is_latest_version, content_hash FROM playbook_catalog
          WHERE playbook_id = ANY ($1)`,
@@ -180,7 +187,7 @@ export class PlaybooksRepository {
     { transition, by, reason }: StatusChange,
     admit: (status: PlaybookStatus | undefined) => void,
   ): Promise<StatusRow> {
-    return this.change(async (manager) => {
+    return this.withLock(async (manager) => {
       const found: { status: PlaybookStatus }[] = await manager.query(
         'SELECT status FROM playbook_catalog WHERE playbook_id = $1 AND version = $2 FOR UPDATE',
         [id, version],
@@ -247,10 +254,10 @@ export class PlaybooksRepository {
   }
 
   /**
-   * Locks the catalogue's state row before a change. The trigger takes that lock anyway; taken first, it serialises
-   * all changes and avoids deadlocks.
+   * Runs a change in a transaction that locks the catalogue's state row first. A trigger takes that lock anyway; taken
+   * first, it serialises all changes and avoids deadlocks.
    */
-  private change<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  private withLock<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     return this.dataSource.transaction(async (manager) => {
       await manager.query('SELECT FROM playbook_catalog_state FOR UPDATE');
       return work(manager);
@@ -258,6 +265,7 @@ export class PlaybooksRepository {
   }
 }
 
+/** Inserts versions, which replace the latest ones of their playbooks. */
 async function insert(
   manager: EntityManager,
   versions: readonly PlannedVersion[],

@@ -7,44 +7,53 @@ import { type InProject, readerOf, readsExecutions } from './execution-tools.js'
 import { withinBytes } from './small-answers.js';
 import { maxBytes, traceTool } from './trace-tool.js';
 
-/** Reports how one tool is doing, or which tools need attention. */
-export const getToolHealth = (health: ToolHealthService, circuits: CircuitsService): Tool =>
+/** Max kinds of errors in an answer about one tool. */
+const maxErrorPatterns = 5;
+/** Max tools in an answer about all tools. */
+const maxTools = 20;
+
+/** Reports the health of one tool, or the tools that need attention, worst first. */
+export const getToolHealthTool = (health: ToolHealthService, circuits: CircuitsService): Tool =>
   traceTool<InProject & { readonly tool?: string }>({
     ...readsExecutions,
     name: 'get_tool_health',
     description:
       'Get the health of a tool: its grade, how it is doing now, its last error, its circuit and what to do. Without a tool: the tools that are failing, recovering or need attention, the worst first.',
     properties: { tool: { type: 'string', maxLength: 256, description: 'The tool; all when absent' } },
-    answer: async ({ tool, ...query }, _, { principal }) => {
-      const own = health.within(readerOf(principal, query));
-      const found = await (tool === undefined ? ofAll(own) : ofOne(own, circuits, tool));
-      return withinBytes(withoutNulls(found) as object, maxBytes - 64);
+    answer: async ({ tool, ...query }, _project, { principal }) => {
+      const visible = health.within(readerOf(principal, query));
+      const found = await (tool === undefined ? attentionList(visible) : healthOf(visible, circuits, tool));
+      return withinBytes(withoutNulls(found) as object, maxBytes);
     },
   });
 
-async function ofOne(health: ToolHealthService, circuits: CircuitsService, tool: string): Promise<object> {
+/** The health of one tool. */
+async function healthOf(health: ToolHealthService, circuits: CircuitsService, tool: string): Promise<object> {
   const [report, { shouldBreak }, { messages: errors }, circuit] = await Promise.all([
     health.reportTool(tool),
     circuits.advice(tool, {}),
-    health.getErrorPatterns(tool, 5),
+    health.getErrorPatterns(tool, maxErrorPatterns),
     circuits.circuitOf(tool, 1).catch(() => 'none: no tool of this name is registered'),
   ]);
   return { ...shown(report), errors, circuit, shouldBreak };
 }
 
-async function ofAll(health: ToolHealthService): Promise<object> {
+/** The tools that are failing, recovering, graded badly or have a circuit. */
+async function attentionList(health: ToolHealthService): Promise<object> {
   const { status, summary, toolReports, circuits } = await health.checkAllToolsHealth();
   const states = new Map(circuits.map(({ tool, state }) => [tool, state]));
-  const needing = toolReports
+  const needingAttention = toolReports
     .map((report) => ({ ...shown(report), circuit: states.get(report.toolName) }))
     .filter(({ status: grade, now: { failingSince, recoveringSince }, circuit }) =>
       [/degraded|unhealthy/.test(grade), failingSince, recoveringSince, circuit].some(Boolean),
     )
-    .sort(({ now: a }, { now: b }) => isFailing(b) - isFailing(a) || b.failures - a.failures);
-  return { status, summary, needAttention: needing.length, tools: needing.slice(0, 20) };
+    .sort(({ now: a }, { now: b }) => failingFirst(a) - failingFirst(b) || b.failures - a.failures);
+  const tools = needingAttention.slice(0, maxTools);
+  return { status, summary, needAttention: needingAttention.length, tools };
 }
 
-const isFailing = ({ failingSince }: ToolNowView): number => (failingSince === null ? 0 : 1);
+/** Sort key: tools that are failing now come first. */
+const failingFirst = ({ failingSince }: ToolNowView): number => (failingSince === null ? 1 : 0);
 
 /** Members of a report that a model can use. */
 function shown({ toolName: tool, status, why, now, issues, recommendations, ...hour }: ToolHealthNowView) {

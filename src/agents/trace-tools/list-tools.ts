@@ -14,6 +14,7 @@ import type { Tool } from '../../web/contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { ids, misuse, maxBytes, traceTool } from './trace-tool.js';
 
+/** Input properties of a list. @param usual its limit by default */
 const paging = (usual: number) => ({
   limit: whole(1, 1_000, usual, `At most so many; ${usual} when absent`),
   offset: whole(0, 10_000_000, 0, 'Where to go on'),
@@ -25,15 +26,24 @@ const traceIds = ids('Traces');
 const labels = ids('Labels of spans');
 const modelName = { type: 'string', maxLength: 512, description: 'Only with calls of this model' };
 
-/** The page, as much of it as an answer may hold, and how to go on. @param what in the plural @param most bytes */
+/** Lengths of the excerpts in a list's items, as shares of the usual length; the first with which the page fits is used. */
+const excerptShares = [1, 0.25, 0.05];
+/** Space for the members beside the items, such as the note. */
+const noteBytes = 256;
+
+/**
+ * A page of a list, cut to the size that an answer may have, with a note if more follows.
+ * @param what the items, in the plural
+ * @param form an item as the answer shows it, with excerpts of this share of their usual length
+ */
 function paged<T extends object>(
   what: string,
   { data, pagination }: Listed<T>,
   form: (item: T, share: number) => object = (item) => item,
-  most = maxBytes,
+  limitBytes = maxBytes,
 ) {
   const make = (share: number) => ({ data: data.map((item) => form(item, share)), pagination });
-  const answer = fitted([1, 0.25, 0.05], make, most - 256);
+  const answer = fitted(excerptShares, make, limitBytes - noteBytes);
   const { offset, total } = pagination;
   const next = offset + answer.data.length;
   if (next >= total) return answer;
@@ -114,9 +124,11 @@ const fetchSpans = (reads: TraceReads): Tool =>
     },
   });
 
-const spansOfRun = 100;
-/** The run and its spans in one answer, so that an ordinary run needs only one call. */
+const maxSpansOfRun = 100;
+/** Larger than other answers, so that one call shows an ordinary run and its spans. */
 const maxBytesOfRun = 65_536;
+/** Share of these bytes for the run's own figures. */
+const figuresShare = 1 / 8;
 
 const getRunDetails = (reads: TraceReads): Tool =>
   traceTool<{ readonly run_id: string }>({
@@ -128,12 +140,12 @@ const getRunDetails = (reads: TraceReads): Tool =>
       const spans = { project, runIds: [id] };
       const { data } = await reads.runs({ spans }, { limit: 1, offset: 0 });
       if (!data[0]) throw misuse(`Run ${id} not found`);
-      const found = await reads.spans(spans, { limit: spansOfRun, offset: 0, withAttributes: false });
+      const found = await reads.spans(spans, { limit: maxSpansOfRun, offset: 0, withAttributes: false });
       const shared = sharedIds(found.data);
-      const form = (span: SpanView, share: number): object => briefly(span, Object.keys(shared), share);
-      const page = paged('spans', found, form, maxBytesOfRun * 0.875);
+      const form = (span: SpanView, share: number): object => withoutShared(span, Object.keys(shared), share);
+      const page = paged('spans', found, form, maxBytesOfRun * (1 - figuresShare));
       return {
-        data: withinBytes(data[0], maxBytesOfRun / 8),
+        data: withinBytes(data[0], maxBytesOfRun * figuresShare),
         of_all_spans: shared,
         spans: page.data,
         total_spans: found.pagination.total,
@@ -150,8 +162,8 @@ function sharedIds([first, ...others]: readonly SpanView[]): Partial<SpanView> {
   return Object.fromEntries(names.map((name) => [name, first?.[name]]));
 }
 
-/** A span without empty members and those that are equal for the whole run. */
-function briefly(span: SpanView, shared: readonly string[], share: number): object {
+/** A span without empty members, and without the members that all spans of the run share. */
+function withoutShared(span: SpanView, shared: readonly string[], share: number): object {
   const members = Object.entries(span).filter(([name, value]) => value !== null && !shared.includes(name));
   return excerptsOf(Object.fromEntries(members), share);
 }
@@ -175,4 +187,5 @@ const listLabels = (reads: TraceReads): Tool =>
     },
   });
 
-export const listTools = [fetchRuns, fetchSpans, getRunDetails, fetchGroups, listLabels];
+/** Makers of tools that list runs, spans, groups and labels. */
+export const traceListTools = [fetchRuns, fetchSpans, getRunDetails, fetchGroups, listLabels];

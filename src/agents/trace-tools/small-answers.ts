@@ -1,74 +1,83 @@
+/** Characters of an excerpt's beginning and end. */
 const head = 1_200;
 const tail = 600;
 
-/** Characters shown before and after a place in the middle of a text. */
+/** Characters shown before and after a place in the middle of a text, such as an error. */
 const around = { before: 100, after: 200 };
 
 /**
- * The beginning and the end of a text, as long as answers show them.
- * @param share of that length
- * @param place in the text that is shown as well; negative: none
+ * The beginning and the end of a text, with the number of characters omitted between them.
+ * @param share of the usual length of beginning and end
+ * @param place index in the text whose surroundings are shown as well; negative: none
  */
 export function excerptOf(text: string, share = 1, place = -1): string {
   const [first, last] = [Math.floor(head * share), Math.floor(tail * share)];
   const [from, to] = [place - around.before, place + around.after];
   if (place < 0 || to <= first || from >= text.length - last) return endsOf(text, first, last);
-  return endsOf(text.slice(0, to), first, to - Math.max(first, from)) + endsOf(text.slice(to), 0, last);
+  const beginningAndPlace = endsOf(text.slice(0, to), first, to - Math.max(first, from));
+  const end = endsOf(text.slice(to), 0, last);
+  return beginningAndPlace + end;
 }
 
-/** The start and end of a text, with the number of characters omitted between them. */
+/** The first and last characters of a text, with the number of characters omitted between them. */
 export function endsOf(text: string, first: number, last: number): string {
-  const left = text.length - first - last;
-  if (left <= 0) return text;
+  const omitted = text.length - first - last;
+  if (omitted <= 0) return text;
   const [begin, end] = [text.slice(0, first), last > 0 ? text.slice(-last) : ''];
-  return `${begin} […${left} characters cut…] ${end}`.toWellFormed();
+  return `${begin} […${omitted} characters cut…] ${end}`.toWellFormed();
 }
 
-/** Members whose JSON is longer than an excerpt become one. */
+/** The attributes; values whose JSON is longer than an excerpt are replaced by one. */
 export function excerptsOf(
   attributes: Readonly<Record<string, unknown>>,
   share: number,
 ): Record<string, unknown> {
-  const short = (value: unknown): unknown => {
+  const shortened = (value: unknown): unknown => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     return text.length > (head + tail) * share ? excerptOf(text, share) : value;
   };
-  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, short(value)]));
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, shortened(value)]));
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
-/** The first of the forms that is small enough, else the last one, without the ends of its lists. */
+/**
+ * Makes an answer with ever shorter excerpts until it is small enough. The last one, if too large, loses the ends of its
+ * lists.
+ * @param shares lengths of the excerpts, longest first
+ */
 export function fitted<T extends object>(
-  forms: readonly number[],
+  shares: readonly number[],
   make: (share: number) => T,
-  most: number,
+  limitBytes: number,
 ): T {
-  let made = make(forms[0] ?? 1);
-  for (const share of forms.slice(1)) {
-    if (bytesOf(made) <= most) return made;
-    made = make(share);
+  const [longest = 1, ...shorter] = shares;
+  let answer = make(longest);
+  for (const share of shorter) {
+    if (bytesOf(answer) <= limitBytes) return answer;
+    answer = make(share);
   }
-  return withinBytes(made, most);
+  return withinBytes(answer, limitBytes);
 }
 
-/** Takes entries from the end of whichever list is the longest until the answer is small enough. */
-export function withinBytes<T extends object>(answer: T, most: number): T {
+/** Removes entries from the end of the answer's largest list, again and again until the answer is small enough. */
+export function withinBytes<T extends object>(answer: T, limitBytes: number): T {
   let bytes = bytesOf(answer);
-  if (bytes <= most) return answer;
+  if (bytes <= limitBytes) return answer;
   const lists = Object.entries(answer)
     .filter((member): member is [string, unknown[]] => Array.isArray(member[1]))
     .map(([name, list]) => ({ name, list: [...list], bytes: bytesOf(list) }));
-  while (bytes > most) {
-    const longest = lists.reduce((a, b) => (b.bytes > a.bytes ? b : a), {
+  while (bytes > limitBytes) {
+    const largest = lists.reduce((a, b) => (b.bytes > a.bytes ? b : a), {
       name: '',
       list: [] as unknown[],
       bytes: 0,
     });
-    if (longest.list.length === 0) break;
-    const gone = bytesOf(longest.list.pop()) + 1;
-    longest.bytes -= gone;
-    bytes -= gone;
+    if (largest.list.length === 0) break;
+    // With the comma after it.
+    const removedBytes = bytesOf(largest.list.pop()) + 1;
+    largest.bytes -= removedBytes;
+    bytes -= removedBytes;
   }
   return { ...answer, ...Object.fromEntries(lists.map(({ name, list }) => [name, list])) };
 }

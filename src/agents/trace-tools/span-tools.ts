@@ -12,8 +12,8 @@ import { ids, misuse, maxBytes, distinctSpans, traceTool } from './trace-tool.js
 const nextStep =
   'Use get_span_content with the span_ids above for details, or analyze_with_llm to have them judged.';
 
-/** @param waiting spans that were taken and cannot be read yet */
-export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Tool =>
+/** Summarises spans. @param unstored the number of accepted spans that cannot be read yet */
+export const fetchSpansSummaryTool = (reads: TraceReads, unstored: () => number): Tool =>
   traceTool<Pick<ListSpansQuery, 'thread_ids' | 'run_ids' | 'trace_ids' | 'labels'>>({
     name: 'fetch_spans_summary',
     description:
@@ -28,18 +28,23 @@ export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Too
       if (!query.thread_ids && !query.run_ids && !query.trace_ids && !query.labels)
         throw misuse('threadIds, runIds, or labels is required');
       const summary = await reads.summary(spansOf(project, query));
-      const behind = waiting();
-      const note = behind > 0 ? `${nextStep} ${behind} spans were taken and are not counted yet.` : nextStep;
-      return withinBytes({ ...summary, _note: note }, maxBytes - 64);
+      const missing = unstored();
+      const note =
+        missing > 0 ? `${nextStep} ${missing} spans were taken and are not counted yet.` : nextStep;
+      return withinBytes({ ...summary, _note: note }, maxBytes);
     },
   });
 
 const maxSpans = 5;
-/** Maximum spans shown for an id that occurs in several traces. */
+/** Max spans shown; more than `maxSpans`, because an id may occur in several traces. */
 const maxFound = 25;
-const maxBytesInFull = 262_144;
+const maxBytesInFull = 8 * maxBytes;
+/** Lengths of the excerpts, as shares of the usual length; the first with which the answer fits is used. */
+const excerptShares = [1, 0.5, 0.25, 0.1];
+const excerptSharesInFull = [1_000, 30, 5, 1];
 
-export const getSpanContent = (reads: TraceReads): Tool =>
+/** Shows single spans with their contents: excerpts, or `full`. */
+export const getSpanContentTool = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_ids: readonly string[]; readonly full?: boolean }>({
     name: 'get_span_content',
     description: `Get what spans took in and gave out, at most ${maxSpans} at once. Long texts show their beginning and their end.`,
@@ -55,16 +60,18 @@ export const getSpanContent = (reads: TraceReads): Tool =>
       const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };
       const form = full ? inFull : inExcerpts;
       return fitted(
-        full ? [1_000, 30, 5, 1] : [1, 0.5, 0.25, 0.1],
+        full ? excerptSharesInFull : excerptShares,
         (share) => ({ data: inOrder.map((span) => form(span, share)), ...rest }),
-        (full ? maxBytesInFull : maxBytes) - 64,
+        full ? maxBytesInFull : maxBytes,
       );
     },
   });
 
+/** A span with excerpts of its input and output, around the error that was found in them. */
 function inExcerpts(span: SpanView, share: number): object {
   const { input, output } = spanTextsOf(span);
   const inOutput = placeOf(span.semantic_pattern, output, 'first');
+  const inInput = inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1;
   return {
     span_id: span.span_id,
     trace_id: span.trace_id,
@@ -72,7 +79,7 @@ function inExcerpts(span: SpanView, share: number): object {
     kind: span.kind,
     duration_ms: span.duration_ms,
     status: span.status,
-    input_excerpt: excerptOf(input, share, inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1),
+    input_excerpt: excerptOf(input, share, inInput),
     output_excerpt: excerptOf(output, share, inOutput),
     error: span.error_message,
     model: span.model,
@@ -82,6 +89,7 @@ function inExcerpts(span: SpanView, share: number): object {
   };
 }
 
+/** A span with all its attributes. */
 const inFull = (span: SpanView, share: number): object => ({
   ...inExcerpts(span, 1),
   thread_id: span.thread_id,
@@ -92,23 +100,23 @@ const inFull = (span: SpanView, share: number): object => ({
   attribute: excerptsOf(span.attribute ?? {}, share),
 });
 
-const keptMs = 300_000;
-/** A span that is not there may be on its way. */
-const notFoundKeptMs = 10_000;
+const cacheMs = 300_000;
+/** Shorter, because a span that is not found may arrive soon. */
+const notFoundCacheMs = 10_000;
 
 const optimizable = 'This span is an actual model call and can be optimized';
 const notOptimizable =
   'This span is not available for optimization. Only actual model call spans (where operation_name is the model name) can be optimized.';
 
-/** Whether an experiment can be made from a span. Answers are cached, and marked so, because agents ask repeatedly. */
-export const isValidForOptimize = (reads: TraceReads): Tool =>
+/** Answers whether an experiment can be made from a span. Answers are cached, because agents ask repeatedly. */
+export const isValidForOptimizeTool = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_id: string }>({
     name: 'is_valid_for_optimize',
     description:
       'Check whether a span can be optimized, which means that its request can be tried again with changes. Ask once for a span: the answer is cached for five minutes.',
     properties: { spanId: { type: 'string', maxLength: 512, description: 'The span' } },
     required: ['spanId'],
-    cacheTtlMs: keptMs,
+    cacheTtlMs: cacheMs,
     asReused: (result) => ({
       ...(result as object),
       _cached: true,
@@ -116,12 +124,12 @@ export const isValidForOptimize = (reads: TraceReads): Tool =>
     }),
     answer: async ({ span_id: spanId }, project, { notes }) => {
       const filter = { project, spanIds: [spanId] };
-      // An id that occurs in several traces is each of those spans.
+      // An id may occur in several traces.
       const { data } = await reads.spans(filter, { limit: 100, offset: 0, withAttributes: false });
-      // The words `null` and `!null` ask for something else than an id.
+      // The filter takes `null` and `!null` as words: they find spans without or with an id.
       const spans = data.filter(({ span_id: id }) => id === spanId);
       if (spans.length === 0) {
-        notes.ttlMs = notFoundKeptMs;
+        notes.ttlMs = notFoundCacheMs;
         return { valid: false, spanId, reason: `Span ${spanId} not found` };
       }
       const valid = spans.some(isOptimizable);

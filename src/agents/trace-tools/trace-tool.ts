@@ -6,8 +6,8 @@ import type { Scope } from '../../web/contract/principal.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
-/** Max bytes of a trace tool's answer, as JSON. */
-export const maxBytes = 32_768;
+/** Max bytes of a trace tool's answer, as JSON: 32 KiB with the `success` that is added to it. */
+export const maxBytes = 32_768 - 64;
 
 interface TraceToolSpec<Query> {
   readonly name: string;
@@ -19,7 +19,7 @@ interface TraceToolSpec<Query> {
   readonly timeoutMs?: number;
   readonly cacheTtlMs?: number;
   readonly asReused?: Tool['asReused'];
-  /** The tool reaches systems other than this server. */
+  /** Whether the tool reaches systems other than this server. */
   readonly openWorld?: boolean;
   /** The service behind it, for messages about failures; the store of spans when absent. */
   readonly upstream?: string;
@@ -66,21 +66,23 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
     fallback: (reason) => ({ success: false, error: reason }),
     refuses: ({ projectId: project }, caller) => project && foreignProject(caller, project),
     run: async (input, run) => {
-      const given = Object.entries(input).map(([name, value]) => {
+      const members = Object.entries(input).map(([name, value]) => {
         const isList = spec.properties[name]?.['type'] === 'array';
         return [name, isList ? listOf(value as Ids) : value] as const;
       });
-      const present = given.filter(([, value]) => typeof value !== 'string' || value.trim() !== '');
-      const missing = required.find(
-        (name) => !present.some(([each, value]) => each === name && value !== undefined),
-      );
+      const isGiven = (required: string): boolean =>
+        members.some(([name, value]) => name === required && value !== undefined && !isBlank(value));
+      const missing = required.find((name) => !isGiven(name));
       if (missing !== undefined) throw misuse(`${missing} is required`);
-      const query = given.map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]);
+      const query = members.map(([name, value]) => [snakeCase(name), value]);
       const project = input.projectId ?? run.context.projectId;
       return { success: true, ...(await answer(Object.fromEntries(query) as Query, project, run)) };
     },
   });
 }
+
+const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === '';
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, '_$&').toLowerCase();
 
 /** Properties whose lists may also be text: agents write one id as text, and several with commas. */
 function withTextLists(properties: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
@@ -97,17 +99,17 @@ function withTextLists(properties: Readonly<Record<string, JsonSchema>>): Record
 /** One id or several: as a list, or as text with commas between them. */
 type Ids = string | readonly string[];
 
-/** @returns undefined if none is given */
+/** The ids of an input. @returns undefined if it has none */
 function listOf(given: Ids): readonly string[] | undefined {
   const list = typeof given === 'string' ? given.split(',') : given;
   const present = list.map((id) => id.trim()).filter((id) => id !== '');
   return present.length > 0 ? present : undefined;
 }
 
-/** The requested ids, each once. @param verb for the message, such as "retrieved" @throws ToolFailure for more than `max` */
+/** The requested ids without duplicates. @param verb for the message, such as "retrieved" @throws ToolFailure for more than `max` */
 export function distinctSpans(ids: readonly string[], max: number, verb: string): string[] {
-  const wanted = [...new Set(ids)];
-  if (wanted.length <= max) return wanted;
+  const distinct = [...new Set(ids)];
+  if (distinct.length <= max) return distinct;
   throw misuse(`Maximum ${max} spans can be ${verb} at once. Please reduce the number of span_ids.`);
 }
 

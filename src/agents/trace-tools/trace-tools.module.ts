@@ -13,15 +13,18 @@ import { ToolsModule } from '../../call/door/tools.module.js';
 import { SpanIngest } from '../../records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import { TracesModule } from '../../records/spans/traces.module.js';
-import { analyzeWithLlm } from './analysis/analyze-with-llm.tool.js';
-import { SemanticMarks, markSemanticFailure } from './analysis/semantic-marks.js';
+import { analyzeWithLlmTool } from './analysis/analyze-with-llm.tool.js';
+import { SemanticMarks } from './analysis/semantic-marks.js';
 import { SpanAnalyst } from './analysis/span-analyst.js';
-import { findExecutions, getExecution } from './execution-tools.js';
-import { getToolHealth } from './health-tool.js';
-import { listTools } from './list-tools.js';
-import { fetchSpansSummary, getSpanContent, isValidForOptimize } from './span-tools.js';
+import { findExecutionsTool, getExecutionTool, markSemanticFailureTool } from './execution-tools.js';
+import { getToolHealthTool } from './health-tool.js';
+import { traceListTools } from './list-tools.js';
+import { fetchSpansSummaryTool, getSpanContentTool, isValidForOptimizeTool } from './span-tools.js';
 
-/** Tools for agents to read spans, executions and health, and to analyse spans. Findings of an analysis and failures reported by spans mark executions. */
+/**
+ * Tools for agents to read spans, executions and health, and to analyse spans. Issues found by an analysis, and failures
+ * that spans report, mark executions.
+ */
 @Module({
   imports: [LlmModule, ToolsModule, ToolHealthModule, TracesModule],
   providers: [SemanticMarks],
@@ -32,26 +35,35 @@ export class TraceToolsModule {
     reads: TraceReads,
     ingest: SpanIngest,
     marks: SemanticMarks,
-    metrics: ToolMetricsService,
+    metricsService: ToolMetricsService,
     { endpoint }: Llm,
-    rows: ToolMetricsRepository,
+    metricsRepository: ToolMetricsRepository,
     recorder: ExecutionRecorder,
     health: ToolHealthService,
     circuits: CircuitsService,
     audit: AuditLog,
     @Inject(APP_CONFIG) { server }: Pick<AppConfig, 'server'>,
   ) {
-    const executions = [findExecutions(rows), getExecution(rows, `${server.publicUrl ?? ''}/console`)];
-    for (const tool of [...executions, getToolHealth(health, circuits)])
-      // Earlier calls are found.
+    const consoleUrl = `${server.publicUrl ?? ''}/console`;
+    const executionTools = [
+      findExecutionsTool(metricsRepository),
+      getExecutionTool(metricsRepository, consoleUrl),
+    ];
+    for (const tool of [...executionTools, getToolHealthTool(health, circuits)])
+      // An agent that asks about its last call finds that call in the database.
       registry.register({ ...tool, run: (...call) => recorder.catchUp().then(() => tool.run(...call)) });
-    for (const tool of [...listTools, getSpanContent, isValidForOptimize]) registry.register(tool(reads));
-    registry.register(fetchSpansSummary(reads, () => ingest.state().depth));
-    registry.register(markSemanticFailure(metrics, audit));
+    for (const toolFor of [...traceListTools, getSpanContentTool, isValidForOptimizeTool])
+      registry.register(toolFor(reads));
+    registry.register(fetchSpansSummaryTool(reads, () => ingest.state().depth));
+    registry.register(markSemanticFailureTool(metricsService, audit));
     const analyst = endpoint && new SpanAnalyst(endpoint);
     registry.register(
-      analyzeWithLlm({ analyst, reads, found: (analysis, spans) => marks.judge(analysis, spans) }),
+      analyzeWithLlmTool({
+        analyst,
+        reads,
+        onAnalysed: (analysis, spans) => marks.markAnalysed(analysis, spans),
+      }),
     );
-    ingest.batches.subscribe(({ failures }) => marks.add(failures));
+    ingest.batches.subscribe(({ failures }) => marks.markReported(failures));
   }
 }

@@ -24,43 +24,51 @@ interface UiEvent {
   readonly [member: string]: unknown;
 }
 
-/** A tab whose stream is open here. */
+/** A tab of the console whose stream is open at this replica. */
 interface HeldTab {
+  /** Id of the tab's UI session. */
   readonly session: string;
+  /** Id of the stream; a tab that reconnects gets another one. */
   readonly stream: string;
   readonly ring: EventRing<UiEvent>;
   /** Ids of calls that were sent to the page and have no answer yet. */
   readonly sent: Set<string>;
-  readonly heldAt: number;
+  /** When the stream was opened (`performance.now()`). */
+  readonly openedAt: number;
   /** The grants that were last sent to the page, as JSON. */
   grants: string;
 }
 
+/** Limits of a tab's unread events. */
 const ringLimits = { maxEntries: 1_000, maxBytes: 8_388_608 };
 /** Interval of marking open streams as alive in the database. */
-const seenEveryMs = 10_000;
+const aliveEveryMs = 10_000;
 /** Time for a tab to reconnect after a reload or a broken connection. */
 const graceMs = 2_000;
-const graceStepMs = 200;
+/** Interval of looking for the reconnected tab. */
+const gracePollMs = 200;
 
+/** The answer to a call whose page is gone. */
 const pageClosed: UiAnswerBody = {
   ok: false,
   error: { type: 'interrupted', message: 'The page was closed before it answered' },
 };
 
 /**
- * Passes calls to tabs of the console and their answers back. A call is a row: the replica with the tab's stream sends it
- * to the page, any replica stores the answer, and the replica that waits reads it.
+ * Passes calls to tabs of the console, and answers back. A call is a row of `ui_calls`: the replica with the tab's stream
+ * sends it to the page, any replica stores the answer, and the replica that runs the call reads the answer.
  */
 @Injectable()
 export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
+  /** The tabs whose streams are open here, by session. */
   private readonly tabs = new Map<string, HeldTab>();
-  /** Calls that wait here for their answer. */
+  /** Receivers of the answers to calls that this replica runs, by the call's id. */
   private readonly waiting = new Map<string, (answer: UiAnswerBody) => void>();
-  private seenAt = 0;
+  /** When open streams were last marked as alive. */
+  private markedAliveAt = 0;
   /** Callers with an open page at any replica. */
-  private callers: ReadonlySet<string> = new Set();
-  /** Serialises the opening of a tab's streams, so that the last one wins here and in the table. */
+  private callersWithPage: ReadonlySet<string> = new Set();
+  /** Opens a tab's streams one after another, so that the last one wins both here and in the table. */
   private readonly openings = new KeyedMutex();
 
   constructor(
@@ -74,14 +82,14 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       // A new stream begins with all open calls; the page knows which of them it has begun.
       earlier: Infinity,
       eventName: ({ type }: Placed<UiEvent>) => type,
-      ring: (session = '', caller) => this.openings.run(session, () => this.hold(session, caller)),
-      left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
+      ring: (session = '', caller) => this.openings.run(session, () => this.openStream(session, caller)),
+      left: (ring) => void this.closeStreams((tab) => tab.ring === ring).catch(() => undefined),
     });
   }
 
   /** Whether calls of the caller may reach a page, because it names or has one. */
   hasPage({ principal, uiSession }: Lister): boolean {
-    return uiSession !== undefined || this.callers.has(callerIdOf(principal));
+    return uiSession !== undefined || this.callersWithPage.has(callerIdOf(principal));
   }
 
   /** Checks that a page can answer a call. @param advice if it does not offer the tool @throws Refusal `ui_…` */
@@ -95,7 +103,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     const session = await this.findSession(uiSession, caller);
     if (!session) throw notConnected('The page is closed');
     if (session.caller !== caller && session.grant !== 'granted') {
-      await this.repository.ask(uiSession, caller, nameOf(principal));
+      await this.repository.askForGrant(uiSession, caller, nameOf(principal));
       const why =
         session.grant === 'refused'
           ? 'The user does not let this key act on the page'
@@ -132,25 +140,25 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
     this.follower.follow(followed, () => this.sync());
     this.follower.follow({ table: 'ui_bridge', what: 'the callers with a page' }, async () => {
-      this.callers = new Set((await this.repository.callers()).map(({ caller }) => caller));
+      this.callersWithPage = new Set((await this.repository.callersWithPage()).map(({ caller }) => caller));
     });
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.leave(() => true).catch(() => undefined);
+    await this.closeStreams(() => true).catch(() => undefined);
   }
 
   /** Finds a session. If it has just lost its stream, waits until it has reconnected or `graceMs` are over. */
-  private async findSession(session: string, asking: string): Promise<UiSession | undefined> {
+  private async findSession(session: string, caller: string): Promise<UiSession | undefined> {
     for (;;) {
-      const known = await this.repository.find(session, asking);
+      const known = await this.repository.find(session, caller);
       if (!known || known.connected || known.idleMs > graceMs) return known;
-      await new Promise((resolve) => setTimeout(resolve, graceStepMs));
+      await new Promise((resolve) => setTimeout(resolve, gracePollMs));
     }
   }
 
   /** Opens a tab's stream and ends its older one. @throws Problem `not_found` */
-  private async hold(session: string, caller: string): Promise<EventRing<UiEvent>> {
+  private async openStream(session: string, caller: string): Promise<EventRing<UiEvent>> {
     const stream = randomBytes(16).toString('hex');
     if (!(await this.repository.openStream(session, caller, stream)))
       throw new Problem('not_found', `There is no UI session ${session}`);
@@ -161,55 +169,61 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       stream,
       ring,
       sent: new Set(),
-      heldAt: performance.now(),
+      openedAt: performance.now(),
       grants: '{}',
     });
     return ring;
   }
 
-  private async leave(which: (tab: HeldTab) => boolean): Promise<void> {
-    const leaving = [...this.tabs.values()].filter(which);
-    for (const { session } of leaving) this.tabs.delete(session);
-    await Promise.all(leaving.map(({ stream }) => this.repository.closeStream(stream)));
+  /** Forgets the tabs for which `isClosed` holds, and records that their streams are closed. */
+  private async closeStreams(isClosed: (tab: HeldTab) => boolean): Promise<void> {
+    const closed = [...this.tabs.values()].filter(isClosed);
+    for (const { session } of closed) this.tabs.delete(session);
+    await Promise.all(closed.map(({ stream }) => this.repository.closeStream(stream)));
   }
 
-  /** Reads the changes of this replica's tabs and waiting calls. */
+  /** Reads from the database what concerns this replica's tabs and waiting calls. */
   private async sync(): Promise<void> {
     await Promise.all([this.deliver(), this.readAnswers()]);
   }
 
+  /** Passes stored answers to the calls that wait for them. */
   private async readAnswers(): Promise<void> {
     if (this.waiting.size === 0) return;
     for (const { id, answer } of await this.repository.answers([...this.waiting.keys()]))
       this.waiting.get(id)?.(answer ?? pageClosed);
   }
 
+  /** Sends new calls, cancellations and grants to the tabs. */
   private async deliver(): Promise<void> {
     if (this.tabs.size === 0) return;
-    await this.reportSeen();
-    const held = [...this.tabs.values()];
-    const sent = held.flatMap((tab) => [...tab.sent]);
+    await this.markAlive();
+    const tabs = [...this.tabs.values()];
+    const sent = tabs.flatMap((tab) => [...tab.sent]);
     const news = await this.repository.news([...this.tabs.keys()], sent);
     const rows = new Map(news.sessions.map((row) => [row.id, row]));
-    for (const tab of held) {
+    for (const tab of tabs) {
       const row = rows.get(tab.session);
-      // Another stream holds the tab now, here or at another replica.
-      if (row?.stream_id !== tab.stream) this.drop(tab);
+      // The tab has another stream by now, here or at another replica.
+      if (row?.stream_id !== tab.stream) this.endReplaced(tab);
       else sendGrants(tab, row.grants);
     }
     for (const call of news.calls) this.sendCall(call);
   }
 
-  /** Marks the open streams as alive, every `seenEveryMs`. */
-  private async reportSeen(): Promise<void> {
-    if (performance.now() - this.seenAt < seenEveryMs) return;
-    this.seenAt = performance.now();
-    // A stream never began if another of its topics was refused.
-    await this.leave(({ ring, heldAt }) => !ring.news.hasListeners && this.seenAt - heldAt > seenEveryMs);
+  /** Records that the open streams are alive, every `aliveEveryMs`. */
+  private async markAlive(): Promise<void> {
+    const now = performance.now();
+    if (now - this.markedAliveAt < aliveEveryMs) return;
+    this.markedAliveAt = now;
+    // The connection never began if another topic of the same request was refused.
+    const hasNoReader = ({ ring, openedAt }: HeldTab): boolean =>
+      !ring.news.hasListeners && now - openedAt > aliveEveryMs;
+    await this.closeStreams(hasNoReader);
     await this.repository.touchStreams([...this.tabs.values()].map(({ stream }) => stream));
   }
 
-  /** Sends an open call to its tab, or the cancellation of a call that has ended. */
+  /** Sends an open call to its tab once, or the cancellation of a sent call that ended before the page answered. */
   private sendCall(call: UiCallRow): void {
     const tab = this.tabs.get(call.session_id);
     const { id: callId, tool, input, deadline, caller, caller_name: name } = call;
@@ -218,35 +232,41 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       tab.sent.add(callId);
       const by = name === null ? null : { id: caller, name };
       tab.ring.append({ type: 'ui.call', callId, tool, input, deadline, by });
-    } else if (tab?.sent.delete(callId) && call.state === 'ended') {
-      tab.ring.append({ type: 'ui.cancel', callId });
+      return;
     }
+    const wasSent = tab?.sent.delete(callId);
+    if (tab && wasSent && call.state === 'ended') tab.ring.append({ type: 'ui.cancel', callId });
   }
 
-  private drop(tab: HeldTab): void {
+  /** Ends the stream of a tab that has a newer one. */
+  private endReplaced(tab: HeldTab): void {
     if (this.tabs.get(tab.session) === tab) this.tabs.delete(tab.session);
     tab.ring.close();
   }
 }
 
+/** Sends the grants of a page to its tab, if they have changed. */
 function sendGrants(tab: HeldTab, grants: Readonly<Record<string, UiGrant>>): void {
-  const now = JSON.stringify(grants);
-  if (now === tab.grants) return;
-  tab.grants = now;
+  const json = JSON.stringify(grants);
+  if (json === tab.grants) return;
+  tab.grants = json;
   tab.ring.append({
     type: 'ui.grants',
     grants: Object.entries(grants).map(([id, grant]) => ({ id, ...grant })),
   });
 }
 
+/** The result in a page's answer. @throws ToolFailure if the page reports an error */
 function resultOf(answer: UiAnswerBody): unknown {
   if (answer.ok) return answer.result ?? null;
   const { type, message } = answer.error ?? { type: 'tool_error' as const, message: 'The page failed' };
   throw new ToolFailure(type, message);
 }
 
+/** The name by which the page's user is asked about a caller. */
 const nameOf = ({ userId, keyId }: Principal): string =>
   keyId === undefined ? 'a caller without a key' : userId;
 
+/** The refusal of a call that reaches no page. */
 const notConnected = (why: string): Refusal =>
   new Refusal('ui_not_connected', `${why}. Give the user a link to /console/ and ask them to open it.`);

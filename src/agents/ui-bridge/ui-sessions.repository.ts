@@ -17,9 +17,9 @@ export interface UiSession {
   readonly caller: string;
   readonly page: UiPageBody;
   readonly connected: boolean;
-  /** Milliseconds since its stream was seen. */
+  /** Milliseconds since its stream was opened, closed or marked as alive. */
   readonly idleMs: number;
-  /** The status of the asking caller's grant, if it has not expired. */
+  /** The status of the calling caller's grant; null if it has none, or an expired one. */
   readonly grant: UiGrant['status'] | null;
 }
 
@@ -48,7 +48,7 @@ export interface UiCallRow {
   readonly state: 'open' | 'answered' | 'ended';
 }
 
-/** The state of sessions, and their calls. */
+/** The present state of some sessions, and their open calls. */
 export interface UiNews {
   readonly sessions: readonly {
     readonly id: string;
@@ -58,10 +58,13 @@ export interface UiNews {
   readonly calls: readonly UiCallRow[];
 }
 
-/** A stream that was not seen for 30 s has ended with its replica. */
+/** SQL: whether session `s` has an open stream. One that was not marked as alive for 30 s has ended with its replica. */
 const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '30 seconds')`;
+/** SQL: whether a grant is over. */
 const isExpired = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
-const maxSessions = 100;
+/** Max sessions of a caller. */
+export const maxSessions = 100;
+/** Max callers that may ask for a page. */
 const maxGrants = 20;
 
 /** Rows of `ui_sessions` and `ui_calls`. Each statement for a page is restricted to the page's own caller. */
@@ -69,7 +72,7 @@ const maxGrants = 20;
 export class UiSessionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Deletes old sessions and creates one. @returns false if the caller has `maxSessions` already */
+  /** Creates a session, and deletes those without a stream for a minute. @returns false if the caller has `maxSessions` already */
   async create(id: string, caller: string): Promise<boolean> {
     await this.db.query(
       `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
@@ -84,19 +87,19 @@ export class UiSessionsRepository {
     return rows.length > 0;
   }
 
-  /** Stores the present page. @returns false if the session is gone */
+  /** Stores what the page shows now. @returns false if the session is gone */
   report(id: string, caller: string, page: UiPageBody): Promise<boolean> {
     return this.update(`page = $3 WHERE id = $1 AND caller = $2`, [id, caller, storableJson(page)]);
   }
 
-  /** Finds a session. @param asking the caller whose grant is read */
-  async find(id: string, asking: string): Promise<UiSession | undefined> {
+  /** Finds a session. @param grantee the caller whose grant is read */
+  async find(id: string, grantee: string): Promise<UiSession | undefined> {
     const [row] = await this.db.query<UiSession[]>(
       `SELECT caller, page, ${isConnected} AS connected,
               (extract(epoch FROM now() - seen_at) * 1000)::float8 AS "idleMs",
               CASE WHEN NOT ${isExpired('grants->$2::text')} THEN grants->$2::text->>'status' END AS grant
        FROM ui_sessions s WHERE id = $1`,
-      [id, asking],
+      [id, grantee],
     );
     return row;
   }
@@ -117,7 +120,7 @@ export class UiSessionsRepository {
   }
 
   /** Records that a caller asks to act on the page, unless it has a grant that has not expired. */
-  async ask(id: string, caller: string, name: string): Promise<void> {
+  async askForGrant(id: string, caller: string, name: string): Promise<void> {
     await this.update(
       `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
          'name', $3::text, 'status', 'asked', 'until', now() + interval '30 minutes'))
@@ -127,18 +130,18 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Stores the user's decision. @param asking the caller who asked @returns false if that caller did not ask */
-  decide(id: string, caller: string, asking: string, status: UiGrant['status']): Promise<boolean> {
+  /** Stores the user's decision. @param grantee the caller who asked @returns false if that caller did not ask */
+  decide(id: string, caller: string, grantee: string, status: UiGrant['status']): Promise<boolean> {
     return this.update(
       `grants = jsonb_set(grants, ARRAY[$3::text], grants->$3::text || jsonb_build_object(
          'status', $4::text, 'until', now() + interval '30 minutes'))
        WHERE id = $1 AND caller = $2 AND jsonb_exists(grants, $3::text)`,
-      [id, caller, asking, status],
+      [id, caller, grantee, status],
     );
   }
 
-  /** Ends the open calls of a caller that may no longer act on the page. */
-  async revoke(id: string, caller: string, answer: UiAnswerBody): Promise<void> {
+  /** Answers the open calls of a caller that may no longer act on the page. */
+  async answerCallsOf(id: string, caller: string, answer: UiAnswerBody): Promise<void> {
     await this.db.query(
       `UPDATE ui_calls SET answer = $3, ended_at = now()
        WHERE session_id = $1 AND caller = $2 AND answer IS NULL AND ended_at IS NULL`,
@@ -167,33 +170,37 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Stores the first answer to a call. @returns the fate of this answer; undefined if the page has no such call */
+  /**
+   * Stores the first answer to a call.
+   * @returns `stored`, also for the same answer again; `differs` from the stored answer; `over`: nobody waits for the
+   * answer any more; undefined: the page has no such call
+   */
   async answer(
     id: string,
     session: string,
     caller: string,
     answer: UiAnswerBody,
-  ): Promise<'kept' | 'differs' | 'over' | undefined> {
+  ): Promise<'stored' | 'differs' | 'over' | undefined> {
     const text = storableJson(answer);
-    const own = `c.session_id = s.id AND c.id = $1 AND s.id = $2 AND s.caller = $3`;
+    const isOwnCall = `c.session_id = s.id AND c.id = $1 AND s.id = $2 AND s.caller = $3`;
     const [[stored]] = await this.db.query<[object[], number]>(
       `UPDATE ui_calls c SET answer = $4 FROM ui_sessions s
-       WHERE ${own} AND answer IS NULL AND ended_at IS NULL AND deadline > now() RETURNING 1`,
+       WHERE ${isOwnCall} AND answer IS NULL AND ended_at IS NULL AND deadline > now() RETURNING 1`,
       [id, session, caller, text],
     );
-    if (stored) return 'kept';
+    if (stored) return 'stored';
     const [row] = await this.db.query<{ answer: string | null; isOver: boolean }[]>(
       `SELECT answer::text, ended_at IS NOT NULL OR answer IS NULL AS "isOver"
-       FROM ui_calls c, ui_sessions s WHERE ${own}`,
+       FROM ui_calls c, ui_sessions s WHERE ${isOwnCall}`,
       [id, session, caller],
     );
     if (!row) return undefined;
     if (row.isOver) return 'over';
-    return row.answer === text ? 'kept' : 'differs';
+    return row.answer === text ? 'stored' : 'differs';
   }
 
   /** All callers with an open page. */
-  callers(): Promise<{ caller: string }[]> {
+  callersWithPage(): Promise<{ caller: string }[]> {
     return this.db.query(`SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`);
   }
 
@@ -226,6 +233,7 @@ export class UiSessionsRepository {
     );
   }
 
+  /** Updates sessions. @returns whether there was one */
   private async update(setAndWhere: string, values: unknown[]): Promise<boolean> {
     const sql = `UPDATE ui_sessions SET ${setAndWhere}`;
     const [, count] = await this.db.query<[unknown, number]>(sql, values);

@@ -11,8 +11,9 @@ import type {
   UiSessionParams,
   UiSessionView,
 } from './ui-sessions.dto.js';
-import { UiSessionsRepository } from './ui-sessions.repository.js';
+import { maxSessions, UiSessionsRepository } from './ui-sessions.repository.js';
 
+/** Max size of a page's facts for agents. */
 const maxContextBytes = 16_384;
 
 /** Sessions of console tabs: their pages, their answers to calls, and the keys that may act on them. */
@@ -24,7 +25,7 @@ export class UiSessionsService {
   async create(principal: Principal): Promise<UiSessionView> {
     const id = `uis_${randomBytes(16).toString('base64url')}`;
     if (await this.repository.create(id, callerIdOf(principal))) return { id };
-    const detail = 'This caller has 100 pages open already: close some';
+    const detail = `This caller has ${maxSessions} pages open already: close some`;
     throw new Problem('rate_limited', detail, { retryAfterMs: 60_000 });
   }
 
@@ -38,7 +39,7 @@ export class UiSessionsService {
   /** Answers a call. @throws Problem `not_found` (status 410 if nobody waits any more), `conflict` after another answer */
   async answer({ id, callId }: UiAnswerParams, answer: UiAnswerBody, principal: Principal): Promise<void> {
     const outcome = await this.repository.answer(callId, id, callerIdOf(principal), answer);
-    if (outcome === 'kept') return;
+    if (outcome === 'stored') return;
     if (outcome === 'differs') throw new Problem('conflict', `The call ${callId} was answered otherwise`);
     if (outcome === 'over')
       throw new Problem('not_found', `The call ${callId} is over: nobody waits for it`, { status: 410 });
@@ -54,17 +55,18 @@ export class UiSessionsService {
   async revoke({ id, caller }: UiGrantParams, principal: Principal): Promise<void> {
     await this.decide(id, caller, principal, 'refused');
     const message = 'The user does not let this key act on the page any more';
-    await this.repository.revoke(id, caller, { ok: false, error: { type: 'interrupted', message } });
+    await this.repository.answerCallsOf(id, caller, { ok: false, error: { type: 'interrupted', message } });
   }
 
+  /** Stores the user's decision about a caller who asked. @throws Problem `not_found` */
   private async decide(
     id: string,
-    applicant: string,
+    grantee: string,
     principal: Principal,
     status: 'granted' | 'refused',
   ): Promise<void> {
-    if (await this.repository.decide(id, callerIdOf(principal), applicant, status)) return;
-    throw new Problem('not_found', `No caller ${applicant} asked for the page ${id}`);
+    if (await this.repository.decide(id, callerIdOf(principal), grantee, status)) return;
+    throw new Problem('not_found', `No caller ${grantee} asked for the page ${id}`);
   }
 }
 

@@ -11,8 +11,8 @@ interface UiToolSpec {
   readonly description: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  /** More keywords of its input's schema. */
-  readonly rule?: JsonSchema;
+  /** More keywords of its input's schema, such as a condition. */
+  readonly schemaRule?: JsonSchema;
   readonly annotations: Partial<ToolAnnotations>;
   readonly timeoutMs?: number;
   /** Advice for an agent whose page does not answer the tool. */
@@ -20,21 +20,25 @@ interface UiToolSpec {
 }
 
 const defaultTimeoutMs = 5_000;
+/** Longer, because a model has to answer. */
 const runTimeoutMs = 60_000;
 
-const reads: Partial<ToolAnnotations> = {
+/** Tools that change at most what the page shows. */
+const readOnly: Partial<ToolAnnotations> = {
   readOnly: true,
   idempotent: true,
   destructive: false,
   openWorld: false,
 };
-const changes: Partial<ToolAnnotations> = { ...reads, readOnly: false };
+const changing: Partial<ToolAnnotations> = { ...readOnly, readOnly: false };
 
+/** Advice for agents whose page does not answer a tool, by the screen on which it does. */
 const fromAnywhere = 'reload the page';
 const fromTrace = 'open a trace first, with navigate_to and the url /traces/{trace id}';
 const fromTraces = 'open the list of traces first, with navigate_to and the url /traces';
 const fromExperiment = 'open an experiment first, with navigate_to_experiment';
 
+/** Schemas of a text, and of one text or a list. */
 const text = (description: string): JsonSchema => ({
   type: 'string',
   minLength: 1,
@@ -53,7 +57,7 @@ const specs: readonly UiToolSpec[] = [
   {
     name: 'get_current_page',
     description: 'Get what the page of the user shows: its route, title, parameters and filters',
-    annotations: reads,
+    annotations: readOnly,
     advice: fromAnywhere,
   },
   {
@@ -62,7 +66,7 @@ const specs: readonly UiToolSpec[] = [
       'Open a screen of the console, such as /traces/{trace id}, /executions?tool={name}, /tools/{name}, /playbooks. Returns the route that was opened, or the nearest ones if there is none.',
     properties: { url: text('Path and query of the screen; it begins with a single /') },
     required: ['url'],
-    annotations: reads,
+    annotations: readOnly,
     advice: fromAnywhere,
   },
   {
@@ -74,13 +78,13 @@ const specs: readonly UiToolSpec[] = [
       traceId: text('Its trace; required if the span id occurs in several traces'),
     },
     required: ['spanId'],
-    annotations: reads,
+    annotations: readOnly,
     advice: fromAnywhere,
   },
   {
     name: 'get_collapsed_spans',
     description: 'Get the ids of the spans that are collapsed in the trace view',
-    annotations: reads,
+    annotations: readOnly,
     advice: fromTrace,
   },
   {
@@ -88,7 +92,7 @@ const specs: readonly UiToolSpec[] = [
     description: 'Highlight spans in the trace view and scroll to the first, with a note for the user',
     properties: { spanIds: texts('Span ids'), note: text('One sentence on why they matter') },
     required: ['spanIds'],
-    annotations: reads,
+    annotations: readOnly,
     advice: fromTrace,
   },
   {
@@ -104,17 +108,17 @@ const specs: readonly UiToolSpec[] = [
       },
       view: { type: 'string', enum: ['threads', 'traces'], description: 'The list; default: the one shown' },
     },
-    rule: {
+    schemaRule: {
       if: { properties: { action: { const: 'clear' } }, required: ['action'] },
       else: { required: ['labels'] },
     },
-    annotations: reads,
+    annotations: readOnly,
     advice: fromTraces,
   },
   {
     name: 'get_experiment_data',
     description: 'Get the state of the experiment: its request, the original request, and the last result',
-    annotations: reads,
+    annotations: readOnly,
     advice: fromExperiment,
   },
   {
@@ -130,29 +134,29 @@ const specs: readonly UiToolSpec[] = [
       },
     },
     required: ['data'],
-    annotations: changes,
+    annotations: changing,
     advice: fromExperiment,
   },
   {
     name: 'run_experiment',
     description: 'Run the experiment: asks the model with the changed request and waits up to 60 s',
-    annotations: { ...changes, idempotent: false, openWorld: true },
+    annotations: { ...changing, idempotent: false, openWorld: true },
     timeoutMs: runTimeoutMs,
     advice: fromExperiment,
   },
   {
     name: 'evaluate_experiment_results',
     description: 'Compare the result of the experiment with the original: cost, tokens and duration',
-    annotations: reads,
+    annotations: readOnly,
     advice: fromExperiment,
   },
 ];
 
-/** The tools that a page answers. Their failures never count against them: people may close the page at any time. */
+/** The tools that a page answers. Their failures are no tool faults, because people may close the page at any time. */
 export const uiTools = (bridge: UiBridge): Tool[] => specs.map((spec) => uiTool(bridge, spec));
 
 function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
-  const { name, properties = {}, required = [], rule, advice, ...rest } = spec;
+  const { name, properties = {}, required = [], schemaRule, advice, ...rest } = spec;
   const tool = defineTool({
     timeoutMs: defaultTimeoutMs,
     ...rest,
@@ -161,7 +165,7 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
     tags: ['page'],
     // An error in the text of a page is not a failure of the call.
     semanticErrors: 'off',
-    input: { type: 'object', additionalProperties: false, properties, required, ...rule },
+    input: { type: 'object', additionalProperties: false, properties, required, ...schemaRule },
     run: (input, run) => bridge.call(name, input, run),
   });
   return {
@@ -172,6 +176,7 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
   };
 }
 
+/** A page's failure is not the tool's fault, and opens no circuit. */
 function withoutToolFault(error: unknown): never {
   if (isDatabaseUnavailable(error)) {
     const message = 'The database, over which pages are reached, does not answer';

@@ -15,9 +15,9 @@ export interface Manifest {
   readonly madeAt: string;
   /** Names of the applied migrations. */
   readonly migrations: readonly string[];
-  /** Version of the queue's tables; null if no job was ever queued. */
+  /** Version of the job queue's tables; null if no job was ever queued. */
   readonly jobs: number | null;
-  /** Days that have partitions, with the functions that make them. */
+  /** Partitions to create before rows are copied: the SQL function that makes a table's partition of a day, and the day. */
   readonly days: readonly { readonly maker: string; readonly day: string }[];
   readonly tables: readonly Table[];
   readonly sequences: readonly { readonly name: string; readonly value: string | null }[];
@@ -29,17 +29,19 @@ interface Table {
   readonly columns: string;
 }
 
-const schemas = `pg_namespace.oid = relnamespace AND nspname IN (current_schema(), '${jobsSchema}')`;
+/** A join condition: tables of Toolkeeper and of its job queue. */
+const inOurSchemas = `pg_namespace.oid = relnamespace AND nspname IN (current_schema(), '${jobsSchema}')`;
 
 /** All tables except those that migrations or a running server fill. */
 const selectTables = `
   SELECT pg_class.oid::regclass::text AS name, string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns
-  FROM pg_class JOIN pg_namespace ON ${schemas}
+  FROM pg_class JOIN pg_namespace ON ${inOurSchemas}
     JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
   WHERE relkind IN ('r', 'p') AND NOT relispartition
     AND relname NOT IN ('migrations', 'replicas', 'tool_events_epoch')
   GROUP BY pg_class.oid ORDER BY 1`;
 
+/** The partitions by day: tables whose name ends with a date, and whose parent has a function `make_…_day`. */
 const selectDays = `
   SELECT maker, regexp_replace(child.relname, '.*(\\d{4})(\\d\\d)(\\d\\d)$', '\\1-\\2-\\3') AS day
   FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid JOIN pg_class AS parent ON parent.oid = inhparent,
@@ -50,11 +52,12 @@ const selectDays = `
 /** All sequences. Unused ones have no value. */
 const selectSequences = `
   SELECT seqrelid::regclass::text AS name, pg_sequence_last_value(seqrelid)::text AS value
-  FROM pg_sequence JOIN pg_class ON pg_class.oid = seqrelid JOIN pg_namespace ON ${schemas}`;
+  FROM pg_sequence JOIN pg_class ON pg_class.oid = seqrelid JOIN pg_namespace ON ${inOurSchemas}`;
 
-const fileOf = (at: number): string => `${at}.copy`;
+/** The file with the rows of the manifest's table at this index. */
+const fileOf = (index: number): string => `${index}.copy`;
 
-/** Writes one state of the database to a folder. @returns names of the files */
+/** Writes a consistent snapshot of the database to a folder. @returns names of the files */
 export async function dump(client: pg.Client, folder: string, version: string): Promise<string[]> {
   const rows = async <Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> =>
     (await client.query<Row>(sql)).rows;
@@ -65,10 +68,10 @@ export async function dump(client: pg.Client, folder: string, version: string): 
     ({ name }) => name,
   );
   const hasJobs = tables.some(({ name }) => name === `${jobsSchema}.version`);
-  const [job] = hasJobs ? await rows<{ version: number }>(`SELECT version FROM ${jobsSchema}.version`) : [];
-  for (const [at, { name, columns }] of tables.entries()) {
+  const [queue] = hasJobs ? await rows<{ version: number }>(`SELECT version FROM ${jobsSchema}.version`) : [];
+  for (const [index, { name, columns }] of tables.entries()) {
     const source = client.query(to(`COPY (SELECT ${columns} FROM ${name}) TO STDOUT`));
-    await pipeline(source, createWriteStream(join(folder, fileOf(at)), { mode: 0o600 }));
+    await pipeline(source, createWriteStream(join(folder, fileOf(index)), { mode: 0o600 }));
   }
   // Sequences ignore transactions. Read last, so that their values are beyond all copied rows.
   const sequences = await rows<Manifest['sequences'][number]>(selectSequences);
@@ -78,13 +81,13 @@ export async function dump(client: pg.Client, folder: string, version: string): 
     version,
     madeAt: new Date().toISOString(),
     migrations,
-    jobs: job?.version ?? null,
+    jobs: queue?.version ?? null,
     days,
     tables,
     sequences,
   };
   await writeFile(join(folder, 'backup.json'), JSON.stringify(manifest), { mode: 0o600 });
-  return ['backup.json', ...tables.map((_, at) => fileOf(at))];
+  return ['backup.json', ...tables.map((_, index) => fileOf(index))];
 }
 
 /** The manifest of an unpacked backup. @throws CliError if there is none */
@@ -99,13 +102,13 @@ export async function manifestIn(folder: string): Promise<Manifest> {
 export async function fill(client: pg.Client, folder: string, manifest: Manifest): Promise<void> {
   const { tables, days, sequences } = manifest;
   await client.query('BEGIN');
-  // Disables triggers and foreign keys, because the rows are consistent already.
+  // Disables triggers and foreign keys in this transaction, because the rows are consistent already.
   await client.query('SET LOCAL session_replication_role = replica');
   await client.query(`TRUNCATE ${tables.map(({ name }) => name).join(', ')}`);
   for (const { maker, day } of days) await client.query(`SELECT ${maker}($1::date)`, [day]);
-  for (const [at, { name, columns }] of tables.entries()) {
+  for (const [index, { name, columns }] of tables.entries()) {
     const sink = client.query(from(`COPY ${name} (${columns}) FROM STDIN`));
-    await pipeline(createReadStream(join(folder, fileOf(at))), sink);
+    await pipeline(createReadStream(join(folder, fileOf(index))), sink);
   }
   for (const { name, value } of sequences)
     if (value !== null) await client.query('SELECT setval($1::regclass, $2)', [name, value]);

@@ -12,6 +12,7 @@ import { CliError, exit } from '../output.js';
 import { dump } from './backup-file.js';
 
 interface BackupOptions {
+  /** Includes the encryption key of secrets. */
   readonly withKey?: boolean;
 }
 
@@ -33,9 +34,10 @@ export async function backup(
     throw new CliError('the server uses DATABASE_URL: set it for this command, too', exit.usage);
   const folder = `${resolve(file)}.unfinished`;
   mkdirSync(folder, { mode: 0o700 });
-  const server = url ? undefined : await new EmbeddedPostgres({ directory }).start();
+  // Joins the database that the running server has started.
+  const postgres = url ? undefined : await new EmbeddedPostgres({ directory }).start();
   const client = new pg.Client({
-    connectionString: url ?? server?.url,
+    connectionString: url ?? postgres?.url,
     application_name: 'toolkeeper-backup',
   });
   // Ignored, because after a broken connection the next statement fails.
@@ -49,7 +51,7 @@ export async function backup(
     renameSync(join(folder, 'all.tgz'), file);
   } finally {
     await client.end();
-    await server?.stop();
+    await postgres?.stop();
     rmSync(folder, { recursive: true, force: true });
   }
   out.line(`written: ${file}`);
@@ -57,35 +59,37 @@ export async function backup(
     out.note("without the secrets' key: keep secrets.key, or SECRETS_KEY, in another place");
 }
 
-const noServer = (what: string): CliError =>
+const noServer = (sentence: string): CliError =>
   new CliError(
-    `${what}: start it, then back it up; or copy TOOLKEEPER_DATA_DIR while it is stopped`,
+    `${sentence}: start it, then back it up; or copy TOOLKEEPER_DATA_DIR while it is stopped`,
     exit.unreachable,
   );
 
 /** Waits until all servers have written all acknowledged records to the database. @throws CliError after 60 s */
 async function flushJournals(client: pg.Client): Promise<void> {
   const id = randomUUID();
-  const all = Promise.withResolvers<void>();
+  const allFlushed = Promise.withResolvers<void>();
+  // Unknown until the servers are counted.
   let missing = Infinity;
   client.on('notification', ({ payload }) => {
     if (payload !== `flushed ${id}`) return;
     missing -= 1;
-    if (missing === 0) all.resolve();
+    if (missing === 0) allFlushed.resolve();
   });
   await client.query('LISTEN toolkeeper');
-  const living = await client.query<{ n: number }>(
+  const alive = await client.query<{ n: number }>(
     "SELECT count(*)::int AS n FROM replicas WHERE seen_at > now() - interval '15 seconds'",
   );
-  missing = living.rows[0]?.n ?? 0;
+  missing = alive.rows[0]?.n ?? 0;
   if (missing === 0) throw noServer('no server runs on this database');
   await client.query("SELECT pg_notify('toolkeeper', $1)", [`flush ${id}`]);
-  if (await endsWithin(flushMs, all.promise)) return;
+  if (await endsWithin(flushMs, allFlushed.promise)) return;
   throw new CliError(
     `${missing} servers did not write their journals to the database within ${flushMs / 1_000} s: toolkeeper doctor, or their logs, say why`,
   );
 }
 
+/** Copies the encryption key. @returns the name of the file */
 function copyKey(dataDir: string, folder: string): string {
   const name = 'secrets.key';
   if (!existsSync(join(dataDir, name)))

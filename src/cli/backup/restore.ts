@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { extract } from 'tar';
 import { migrations } from '../../../migrations/index.js';
 import { messageOf } from '../../base/common/message-of.js';
-import { manifest as project } from '../../base/common/project.js';
+import { manifest as packageManifest } from '../../base/common/project.js';
 import { DatabaseClient } from '../../base/database/database-health.js';
 import { EmbeddedPostgres } from '../../base/database/embedded/embedded-postgres.js';
 import { currentNames, migrate } from '../../base/database/migrate.js';
@@ -13,7 +13,7 @@ import type { Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 import { fill, type Manifest, manifestIn } from './backup-file.js';
 
-const key = 'secrets.key';
+const keyFile = 'secrets.key';
 
 /** Restores a backup into an empty data directory, or into the empty database of DATABASE_URL. */
 export async function restore({ out, surroundings }: Session, file: string): Promise<void> {
@@ -30,14 +30,16 @@ export async function restore({ out, surroundings }: Session, file: string): Pro
     await unpack(file, folder);
     const manifest = await manifestIn(folder);
     await restoreDatabase(environment['DATABASE_URL'], postgres, folder, manifest);
-    const hasKey = existsSync(join(folder, key));
+    const hasKey = existsSync(join(folder, keyFile));
     if (hasKey) {
-      chmodSync(join(folder, key), 0o600);
-      renameSync(join(folder, key), join(dataDir, key));
+      chmodSync(join(folder, keyFile), 0o600);
+      renameSync(join(folder, keyFile), join(dataDir, keyFile));
     }
     out.line(`restored: the state of ${manifest.madeAt}, of version ${manifest.version}`);
     if (!hasKey)
-      out.note(`without the secrets' key: put ${key} into ${dataDir}, or set SECRETS_KEY, before you start`);
+      out.note(
+        `without the secrets' key: put ${keyFile} into ${dataDir}, or set SECRETS_KEY, before you start`,
+      );
   } catch (error) {
     rmSync(postgres, { recursive: true, force: true });
     throw error;
@@ -46,6 +48,7 @@ export async function restore({ out, surroundings }: Session, file: string): Pro
   }
 }
 
+/** Unpacks the regular files of a backup. @throws CliError if it is damaged */
 async function unpack(file: string, folder: string): Promise<void> {
   const filter = (_: string, entry: object): boolean => 'type' in entry && entry.type === 'File';
   await extract({ file, cwd: folder, filter, strict: true }).catch((error: unknown) => {
@@ -53,6 +56,11 @@ async function unpack(file: string, folder: string): Promise<void> {
   });
 }
 
+/**
+ * Creates the tables that the backup had, by its own migrations, and fills them. The server applies newer ones when it starts.
+ * @param url of an empty database; absent: a new embedded one in `directory`
+ * @throws CliError if this version does not know the backup's tables
+ */
 async function restoreDatabase(
   url: string | undefined,
   directory: string,
@@ -60,31 +68,35 @@ async function restoreDatabase(
   manifest: Manifest,
 ): Promise<void> {
   const { getConstructionPlans } = await import('pg-boss');
-  const jobs = getConstructionPlans(jobsSchema);
+  /** SQL that creates the job queue's tables, in their present version only. */
+  const createQueue = getConstructionPlans(jobsSchema);
   const names = migrations.map(({ name }) => name);
   const applied = currentNames(manifest.migrations, names);
   const known = migrations.filter(({ name }) => applied.includes(name));
-  const fits = manifest.jobs === null || jobs.includes(`version(version) VALUES ('${manifest.jobs}')`);
-  if (known.length < applied.length || !fits)
+  const isQueueKnown =
+    manifest.jobs === null || createQueue.includes(`version(version) VALUES ('${manifest.jobs}')`);
+  if (known.length < applied.length || !isQueueKnown)
     throw new CliError(
-      `the backup is of version ${manifest.version}, whose tables ${project().version} does not know: restore it with that version, then upgrade`,
+      `the backup is of version ${manifest.version}, whose tables ${packageManifest().version} does not know: restore it with that version, then upgrade`,
     );
-  const server = url ? undefined : await new EmbeddedPostgres({ directory }).start();
-  const client = new DatabaseClient({ connectionString: url || server?.url });
+  const postgres = url ? undefined : await new EmbeddedPostgres({ directory }).start();
+  const client = new DatabaseClient({ connectionString: url || postgres?.url });
   try {
     await client.connect();
-    await refuseTables(client);
+    await requireEmpty(client);
+    // Nest's loggers would write to stdout.
     Logger.overrideLogger(false);
-    await migrate(url || (server?.url ?? ''), known);
-    if (manifest.jobs !== null) await client.query(jobs);
+    await migrate(url || (postgres?.url ?? ''), known);
+    if (manifest.jobs !== null) await client.query(createQueue);
     await fill(client, folder, manifest);
   } finally {
     await client.end();
-    await server?.stop();
+    await postgres?.stop();
   }
 }
 
-async function refuseTables(client: DatabaseClient): Promise<void> {
+/** @throws CliError if the database has tables */
+async function requireEmpty(client: DatabaseClient): Promise<void> {
   const { rowCount } = await client.query(
     'SELECT FROM pg_tables WHERE schemaname IN (current_schema(), $1) LIMIT 1',
     [jobsSchema],

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 
+/** Options of `tool call`. */
 export interface CallOptions {
   readonly investigation?: string;
   readonly timeout?: number;
@@ -21,20 +22,20 @@ export async function call(
 ): Promise<void> {
   const { investigation: investigationId, timeout: timeoutMs, idempotencyKey } = options;
   const context = { ...(investigationId && { investigationId }), ...(timeoutMs && { timeoutMs }) };
-  const asked = executeTool({
+  const request = executeTool({
     client,
     path: { name },
     body: { input: inputOf(input), context },
     ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
   });
   // Without `Prefer: respond-async` the answer is the outcome.
-  printOutcome(out, (await ask(asked)) as OutcomeView);
+  printOutcome(out, (await ask(request)) as OutcomeView);
 }
 
 /** Calls a tool, even a disabled one, without budget, grade and circuit. @throws CliError if the call did not succeed */
 export async function test({ client, out }: Session, name: string, input: string): Promise<void> {
-  const asked = testCustomTool({ client, path: { name }, body: { input: inputOf(input) } });
-  printOutcome(out, await ask(asked));
+  const request = testCustomTool({ client, path: { name }, body: { input: inputOf(input) } });
+  printOutcome(out, await ask(request));
 }
 
 /** Prints the outcome of a call. @throws CliError if the call did not succeed */
@@ -48,6 +49,7 @@ function printOutcome(out: Output, outcome: OutcomeView): void {
     throw new CliError(`${tool} ended with ${error?.type ?? status}: ${error?.message ?? ''}`);
 }
 
+/** Options of `tool logs`. */
 export interface LogsOptions {
   readonly limit: number;
   readonly follow?: boolean;
@@ -76,16 +78,18 @@ export async function logs({ client, out }: Session, name: string, options: Logs
       else if (event === 'missed') out.note(`lines were left out: ${JSON.stringify(data)}`);
     },
   });
+  // `onSseEvent` has printed each event; the loop keeps the stream open.
   for await (const _event of stream);
 }
 
+/** A log entry as a line of text. */
 function lineOf(out: Output, entry: LogEntryView): string {
   const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
   const ending = [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)];
   // The message of `terminate`, if any, contains the reason.
-  const endParts = message ? [message] : [error, ...ending];
-  const parts = event === 'terminate' ? endParts : [message, error];
-  const text = parts.filter(Boolean).join(', ');
+  const endTexts = message ? [message] : [error, ...ending];
+  const texts = event === 'terminate' ? endTexts : [message, error];
+  const text = texts.filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
   return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', text) : text}`;
 }

@@ -3,6 +3,7 @@ import type { CreateKeyBody } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 
+/** Options of `key create`. */
 export interface KeyOptions {
   readonly scope: string[];
   readonly tool?: string[];
@@ -37,6 +38,7 @@ function rateOf(text: string): NonNullable<CreateKeyBody['rate']> {
   return { calls: Number(calls), per: per as NonNullable<CreateKeyBody['rate']>['per'] };
 }
 
+/** Prints all keys, without their secrets. */
 export async function list({ client, out }: Session): Promise<void> {
   const keys = await allOf((query) => ask(listKeys({ client, query })));
   out.answer(keys, () =>
@@ -50,6 +52,7 @@ export async function list({ client, out }: Session): Promise<void> {
   );
 }
 
+/** Revokes a key for good. */
 export async function revoke({ client, out }: Session, id: string): Promise<void> {
   await ask(revokeKey({ client, path: { id } }));
   out.answer({ id, revoked: true }, () => `${id} is revoked: every server refuses it within a second`);

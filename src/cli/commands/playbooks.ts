@@ -5,13 +5,14 @@ import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 
-const types: Readonly<Record<string, string>> = {
+/** Content types by the ending of a file's name. */
+const contentTypes: Readonly<Record<string, string>> = {
   '.yaml': 'application/yaml',
   '.yml': 'application/yaml',
   '.json': 'application/json',
 };
 
-/** Imports files. Each is stored completely or not at all. @throws CliError if a file failed, after all others */
+/** Imports files. Each is stored completely or not at all. @throws CliError after all others if one failed */
 export async function importFiles({ client, out }: Session, paths: readonly string[]): Promise<void> {
   const done: { file: string; imported: number; unchanged: number }[] = [];
   const failed: { file: string; reason: string }[] = [];
@@ -21,9 +22,10 @@ export async function importFiles({ client, out }: Session, paths: readonly stri
       const { imported, unchanged } = await ask(
         importPlaybooks({
           client,
+          // The client's type of the body is JSON; a file is sent as it is.
           body: body as never,
           bodySerializer: (text: unknown) => text as string,
-          headers: { 'content-type': types[extname(file)] ?? 'application/yaml' },
+          headers: { 'content-type': contentTypes[extname(file)] ?? 'application/yaml' },
         }),
       );
       done.push({ file, imported: imported.length, unchanged: unchanged.length });
@@ -38,25 +40,28 @@ export async function importFiles({ client, out }: Session, paths: readonly stri
       .join('\n'),
   );
   if (failed.length > 0)
-    throw new CliError(failed.map(({ file, reason }) => `${file}: ${reason}`).join('\n'), exit.no, {
+    throw new CliError(failed.map(({ file, reason }) => `${file}: ${reason}`).join('\n'), exit.failed, {
       done,
       failed,
     });
 }
 
+/** The file, or the YAML and JSON files of the folder, at a path. */
 function filesAt(path: string): string[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) throw new CliError(`there is nothing at ${path}`, exit.usage);
   if (!stats.isDirectory()) return [path];
-  const files = readdirSync(path).filter((file) => extname(file) in types);
+  const files = readdirSync(path).filter((file) => extname(file) in contentTypes);
   return files.sort().map((file) => join(path, file));
 }
 
+/** Options of `playbook search`. */
 export interface SearchOptions {
   readonly limit: number;
   readonly threshold: string;
 }
 
+/** Searches playbooks as an agent does, and prints them. */
 export async function search(
   { client, out }: Session,
   words: readonly string[],

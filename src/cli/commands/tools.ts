@@ -21,6 +21,7 @@ import type {
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, codeOf } from '../output.js';
 
+/** A tool in the answer of `tool list`. */
 interface ListedTool {
   readonly name: string;
   readonly kind: string;
@@ -40,66 +41,73 @@ export async function list({ client, out }: Session, words?: string): Promise<vo
     ask(listTools({ client, query: { ...page, ...(words && { query: words }) } })),
   )) as ToolView[];
   const custom = await allOf((query) => ask(listCustomTools({ client, query })));
-  const known = new Map(custom.map((tool) => [tool.name, tool]));
+  const customByName = new Map(custom.map((tool) => [tool.name, tool]));
   const tools = callable.map(({ name, kind, version, description }) => ({
     ...{ name, kind, version, status: 'active', description },
-    ...stateOf(known.get(name)),
+    ...stateOf(customByName.get(name)),
   }));
   const names = new Set(tools.map(({ name }) => name));
   const matches = ({ name, description }: CustomToolView): boolean =>
     !words || `${name} ${description}`.toLowerCase().includes(words.toLowerCase());
-  const others = custom
+  const uncallable = custom
     .filter((tool) => !names.has(tool.name) && matches(tool))
-    .map(({ name, version, description, ...tool }) => ({
-      ...{ name, kind: 'custom', version, description },
-      ...stateOf({ name, version, description, ...tool }),
+    .map((tool) => ({
+      ...{ name: tool.name, kind: 'custom', version: tool.version, description: tool.description },
+      ...stateOf(tool),
     }));
-  const health = await ask(getHealthOfAllTools({ client })).catch((error: unknown) => {
-    if (codeOf(error) === 'forbidden') return undefined;
-    throw error;
-  });
-  const listed = [...tools, ...others]
+  const systemHealth = await ask(getHealthOfAllTools({ client })).catch(undefinedIf('forbidden'));
+  const listed = [...tools, ...uncallable]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map((tool) => ({ ...tool, ...healthIn(health, tool.name) })) as ListedTool[];
+    .map((tool) => ({ ...tool, ...healthIn(systemHealth, tool.name) })) as ListedTool[];
   out.answer(listed, () =>
     out.table(
       ['NAME', 'KIND', 'STATUS', 'HEALTH', 'VERSION', 'DESCRIPTION'],
-      listed.map(({ name, kind, status, health: words = '', version, description, errorMessage }) => [
-        ...[name, kind, status, words, version],
+      listed.map(({ name, kind, status, health = '', version, description, errorMessage }) => [
+        ...[name, kind, status, health, version],
         oneLine(errorMessage ?? description),
       ]),
     ),
   );
 }
 
+/** Handles an error: a problem with this code gives undefined. @throws other errors */
+const undefinedIf =
+  (code: string) =>
+  (error: unknown): undefined => {
+    if (codeOf(error) !== code) throw error;
+  };
+
+/** The status of a custom tool and its processes; empty for other tools. */
 function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
   if (!tool) return {};
   const { status, healthStatus, errorMessage } = tool;
   return { status, healthStatus, ...(errorMessage !== null && { errorMessage }) };
 }
 
-/** The health of a tool as the console shows it: failing, recovering or its grade, with an open circuit. */
+/** The health of a tool as the console shows it: failing, recovering or its grade, and the circuit unless it is closed. */
 function healthIn(health: SystemHealthView | undefined, tool: string): Partial<ListedTool> {
   const report = health?.toolReports.find(({ toolName }) => toolName === tool);
   if (!health || !report) return {};
   const circuit = health.circuits.find((each) => each.tool === tool)?.state ?? 'closed';
-  const words = [report.unavailable ? '' : howNow(report), circuit === 'closed' ? '' : `circuit ${circuit}`];
+  const parts = [report.unavailable ? '' : howNow(report), circuit === 'closed' ? '' : `circuit ${circuit}`];
   return {
-    health: words.filter(Boolean).join(', ').replace('_', '-'),
+    health: parts.filter(Boolean).join(', ').replace('_', '-'),
     ...(report.unavailable?.state === 'held' && { status: 'held' }),
   };
 }
 
+/** The part of a report that says how a tool is doing now. */
 type Condition = Pick<ToolReportView, 'status' | 'now'>;
 
+/** A short text for the list: failing, recovering or the grade. */
 function howNow({ status, now }: Condition): string {
   if (now.failingSince !== null) return 'failing now';
   if (now.recoveringSince !== null && status !== 'healthy') return 'recovering';
   return status === 'unknown' ? 'not graded' : status;
 }
 
-/** How a tool that fails or recovers is doing, with its error. */
-function nowOf({ status, now }: Condition): string | undefined {
+/** A sentence about a tool that fails or recovers, with its error; undefined for others. */
+function trendOf({ status, now }: Condition): string | undefined {
   const { failingSince, recoveringSince, callsSince, failuresSince, lastError } = now;
   const error = oneLine(lastError?.message ?? lastError?.errorType ?? 'unknown');
   if (failingSince !== null)
@@ -118,19 +126,16 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
     ask(getToolHealth({ client, path: { tool } })),
     ask(getCircuit({ client, path: { tool } })),
     // A built-in tool has no processes.
-    ask(getCustomToolHealth({ client, path: { name: tool } })).catch((error: unknown) => {
-      if (codeOf(error) === 'not_found') return undefined;
-      throw error;
-    }),
+    ask(getCustomToolHealth({ client, path: { name: tool } })).catch(undefinedIf('not_found')),
   ]);
-  // Fails for a removed tool, whose metrics still exist.
+  // Throws for a removed tool, whose metrics still exist.
   if (!processes) await ask(getTool({ client, path: { name: tool } }));
   out.answer({ ...(processes && { processes }), report, circuit }, () =>
     out.members({
       status: processes?.status,
       executable: processes?.healthStatus,
       why: processes?.errorMessage ?? undefined,
-      now: nowOf(report),
+      now: trendOf(report),
       grade: report.status,
       calls: `${report.totalCalls} in the last hour, ${percent(report.successRate)} succeeded`,
       latency:
@@ -147,19 +152,23 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
     throw new CliError(`${tool} is not healthy`);
 }
 
+/** Removes a custom tool. */
 export async function unregister({ client, out }: Session, name: string): Promise<void> {
   await ask(removeCustomTool({ client, path: { name } }));
   out.answer({ name, removed: true }, () => `${name} is unregistered; its metrics stay`);
 }
 
+/** Makes a custom tool callable again. */
 export async function enable({ client, out }: Session, name: string): Promise<void> {
   printTool(out, await ask(enableCustomTool({ client, path: { name } })));
 }
 
+/** Makes a custom tool uncallable, but keeps it. */
 export async function disable({ client, out }: Session, name: string): Promise<void> {
   printTool(out, await ask(disableCustomTool({ client, path: { name } })));
 }
 
+/** Prints the revisions of a custom tool, newest first. */
 export async function revisions({ client, out }: Session, name: string): Promise<void> {
   const all = await allOf((query) => ask(listCustomToolRevisions({ client, path: { name }, query })));
   out.answer(all, () =>
@@ -179,6 +188,7 @@ export async function rollback({ client, out }: Session, name: string, revision:
   printTool(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
 }
 
+/** Prints the state of a custom tool. */
 export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;

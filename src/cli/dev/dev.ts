@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
-import { executableAt } from '../project.js';
+import { localToolAt } from '../tool-source.js';
 import { givenUpRunning, lastWords } from '../../runtime/process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
@@ -14,11 +14,11 @@ import {
   openDevLaunches,
 } from '../../runtime/custom-tools/launch/dev-launches.js';
 
-/** Timeout for `health`; a tool that does not answer it counts as alive. */
+/** Timeout for `health`. A tool may ignore this request: it only shows the author the answer, if any. */
 const healthMs = 500;
-/** Max bytes of a message that is shown. */
+/** Longer messages of the tool are not shown. */
 const maxShownBytes = 4_194_304;
-/** Pause after a change, because a save may be several writes. */
+/** Delay of a restart after a change, because a save may be several writes. */
 const settleMs = 150;
 /** Files whose changes do not restart the tool. */
 const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
@@ -27,13 +27,15 @@ const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
  * Runs a tool on its author's machine, without a server but in its sandbox. Each line of stdin is an input; all messages
  * are shown; a changed file restarts the tool and repeats the last input.
  */
-class Dev {
+class DevSession {
   private tool: ToolProcess | undefined;
+  /** The tool's answer to the handshake of its start. */
   private definition: Handshake = {};
   private timeoutMs = 0;
   private lastInput: object | undefined;
+  /** Number of failed calls and starts. */
   private failures = 0;
-  /** Ends with the last queued work. */
+  /** Settles when all queued work is done. */
   private queue: Promise<void> = Promise.resolve();
 
   constructor(
@@ -42,8 +44,9 @@ class Dev {
     private readonly out: Output,
   ) {}
 
+  /** Serves stdin until it ends. @throws CliError if a call or a start failed */
   async run(): Promise<void> {
-    const { workingDir } = executableAt(this.path);
+    const { workingDir } = localToolAt(this.path);
     this.enqueue(() => this.start());
     await this.queue;
     const watcher = this.watch(workingDir);
@@ -58,25 +61,28 @@ class Dev {
 
   /** Runs work in order: a call waits for the start and for the call before it. */
   private enqueue(work: () => Promise<void>): void {
-    this.queue = this.queue.then(work).catch((error: unknown) => this.failed((error as Error).message));
+    this.queue = this.queue
+      .then(work)
+      .catch((error: unknown) => this.reportFailure((error as Error).message));
   }
 
+  /** Starts the tool, in place of the running process. */
   private async start(): Promise<void> {
     await this.tool?.stop();
-    const project = executableAt(this.path);
-    const prepared = await this.launches.prepare(project);
+    const source = localToolAt(this.path);
+    const prepared = await this.launches.prepare(source);
     this.timeoutMs = prepared.timeoutMs;
     const { tier, notEnforced } = prepared.effective;
     if (!this.tool)
       this.out.note(`sandbox: tier ${tier}, not enforced: ${notEnforced.join(', ') || 'nothing'}`);
-    this.tool = new ToolProcess(prepared, (mark, text) => this.show(mark, text));
+    this.tool = new ToolProcess(prepared, (kind, text) => this.show(kind, text));
     this.definition = await this.tool.started.promise;
     const { name } = this.definition;
-    if (name !== project.name)
-      this.show('note', `it says its name is ${name}, tool.json says ${project.name}`);
+    if (name !== source.name) this.show('note', `it says its name is ${name}, tool.json says ${source.name}`);
     await this.tool.ask('health', {}, healthMs);
   }
 
+  /** Executes the input in a line of stdin, and remembers it for restarts. */
   private async call(line: string): Promise<void> {
     const input: unknown = JSON.parse(line);
     if (typeof input !== 'object' || input === null || Array.isArray(input))
@@ -85,24 +91,26 @@ class Dev {
     await this.execute(input);
   }
 
+  /** Executes an input, if it is valid, and shows the answer. */
   private async execute(input: object): Promise<void> {
-    const problem = await this.problemOf(input);
-    if (problem) throw new Error(`the server would refuse this input: ${problem}`);
+    const problem = await this.schemaErrorsOf(input);
+    if (problem !== undefined) throw new Error(`the server would refuse this input: ${problem}`);
     if (!this.tool?.process.usable) await this.start();
-    const { workingDir } = executableAt(this.path);
+    const { workingDir } = localToolAt(this.path);
     const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: this.timeoutMs };
     const answer = await this.tool?.ask('execute', { input, context }, this.timeoutMs);
     if (!answer || 'error' in answer) this.failures++;
   }
 
-  /** The rules of the tool's schema that an input breaks, according to the server's own validator. */
-  private async problemOf(input: object): Promise<string | undefined> {
+  /** The rules of the tool's schema that an input breaks; undefined if it is valid. */
+  private async schemaErrorsOf(input: object): Promise<string | undefined> {
     const { Ajv2020 } = await import('ajv/dist/2020.js');
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
     const validate = ajv.compile(this.definition.inputSchema ?? {});
     return validate(input) ? undefined : ajv.errorsText(validate.errors, { dataVar: 'input' });
   }
 
+  /** Restarts the tool when a file of the folder changes. */
   private watch(folder: string): { close(): void } {
     let timer: NodeJS.Timeout | undefined;
     return watch(folder, { recursive: true }, (_event, file) => {
@@ -116,24 +124,27 @@ class Dev {
     });
   }
 
+  /** Restarts the tool, and repeats the last input. */
   private async restart(file: string): Promise<void> {
     this.show('note', `${file} has changed`);
     await this.start();
     if (this.lastInput) await this.execute(this.lastInput);
   }
 
-  private failed(why: string): void {
+  private reportFailure(message: string): void {
     this.failures++;
-    this.show('error', why);
+    this.show('error', message);
   }
 
-  private show(mark: string, text: string): void {
+  /** Prints a line. @param kind such as `→` or `error` */
+  private show(kind: string, text: string): void {
     const { out } = this;
-    if (out.json) out.line(JSON.stringify({ mark, text }));
-    else out.line(`${out.styled(styles[mark] ?? 'dim', mark.padEnd(5))} ${text}`);
+    if (out.json) out.line(JSON.stringify({ mark: kind, text }));
+    else out.line(`${out.styled(styles[kind] ?? 'dim', kind.padEnd(5))} ${text}`);
   }
 }
 
+/** Styles of lines by kind: `→` is sent to the tool, `←` is received. */
 const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   '→': 'cyan',
   '←': 'green',
@@ -142,14 +153,14 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   note: 'yellow',
 };
 
-/** Runs `toolkeeper dev`. @throws CliError if a call failed or the tool did not start */
+/** Runs `toolkeeper tool dev`. @throws CliError if a call failed or the tool did not start */
 export async function dev({ surroundings, out }: Session, path: string): Promise<void> {
   const launches = await openDevLaunches(surroundings.environment, surroundings.dataDir);
-  await new Dev(path, launches, out).run().finally(() => launches.close());
+  await new DevSession(path, launches, out).run().finally(() => launches.close());
 }
 
-/** Shows an event of a running tool; the mark is its kind. */
-type Show = (mark: string, text: string) => void;
+/** Shows a line about a running tool. */
+type Show = (kind: string, text: string) => void;
 
 /** One process of a tool under development, one request at a time. */
 class ToolProcess {
@@ -163,40 +174,40 @@ class ToolProcess {
     private readonly show: Show,
   ) {
     const { spec, limits } = launch;
-    this.process = new PoolProcess(spec, limits, launcherShowing(show), (event) => this.on(event));
+    this.process = new PoolProcess(spec, limits, launchShowing(show), (event) => this.on(event));
   }
 
-  /** Sends a request. @returns undefined without an answer, which is shown as an error of `execute` */
+  /** Sends a request. @returns undefined if it is not answered; for `execute` this is shown as an error, and ends the process */
   ask(method: 'execute' | 'health', params: object, timeoutMs: number): Promise<Reply | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
     const began = performance.now();
     const fail = (reason: PoolFailureReason, message: string): void => {
       resolve(undefined);
       if (method === 'health') return;
-      this.show('error', this.explained(`${reason}: ${message}`));
+      this.show('error', this.withHint(`${reason}: ${message}`, { isStarting: false }));
       this.process.kill('protocol');
     };
     const id = this.process.send(method, params, { answered: resolve, failed: fail });
-    const late = (): string => givenUpRunning('timeout', timeoutMs, this.process.seenSince(began));
     const timer = setTimeout(() => {
-      // Killed with an open request, the process would report a crash as well.
+      // Else the killed process would report a crash of this request as well.
       this.process.forget(id);
-      fail('timeout', late());
+      fail('timeout', givenUpRunning('timeout', timeoutMs, this.process.seenSince(began)));
     }, timeoutMs);
     return promise.finally(() => clearTimeout(timer));
   }
 
-  /** Kills the process. */
+  /** Kills the process and waits for its end. */
   async stop(): Promise<void> {
     this.process.kill('stop');
     await this.ended.promise;
-    // Not awaited: it may retry, and nothing depends on it.
+    // Not awaited: removing the sandbox's files may take several tries, and nothing depends on it.
     void this.launch.dispose();
   }
 
   private on(event: ProcessEvent): void {
     if (event.type === 'ready') this.started.resolve(event.handshake);
-    else if (event.type === 'start_failed') this.started.reject(new Error(this.explained(event.error, true)));
+    else if (event.type === 'start_failed')
+      this.started.reject(new Error(this.withHint(event.error, { isStarting: true })));
     else if (event.type === 'stderr') this.show('log', event.line);
     else if (event.type === 'log') this.show('log', `${event.notice.level}: ${event.notice.message}`);
     else if (event.type === 'unparsed') this.show('note', `not a message: ${event.line}`);
@@ -208,16 +219,17 @@ class ToolProcess {
     }
   }
 
-  private explained(message: string, starting = false): string {
+  /** A message with the end of stderr, and with a hint if the sandbox may be the cause. */
+  private withHint(message: string, { isStarting }: { readonly isStarting: boolean }): string {
     const stderr = this.process.stderrTail();
-    const hint = this.launch.hint(`${message} ${stderr}`, starting);
+    const hint = this.launch.hint(`${message} ${stderr}`, isStarting);
     const end = stderr === '' ? '' : `; stderr ends with: ${lastWords(stderr)}`;
     return `${message}${end}${hint === undefined ? '' : ` (${hint})`}`;
   }
 }
 
 /** Starts a process and shows the lines of both directions. */
-const launcherShowing =
+const launchShowing =
   (show: Show): Launcher =>
   (spec) => {
     const child = launch(spec);

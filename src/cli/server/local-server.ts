@@ -10,9 +10,9 @@ import type { Session } from '../api.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
 import { CliError, exit } from '../output.js';
 
-/** Long, because the first start creates a database. */
+/** Max wait for a ready server; long, because the first start creates a database. */
 const startTimeoutMs = 120_000;
-/** Time after which a server that is not ready is used anyway: it reports the reason itself. */
+/** Time after which a running server that is not ready is used anyway: it reports the reason itself. */
 const unreadyMs = 10_000;
 const pollMs = 50;
 
@@ -21,27 +21,30 @@ const pollMs = 50;
  * processes need it at once, one starts it for all.
  */
 export class LocalServer {
+  /** The server that was started here. */
   private child: ChildProcess | undefined;
+  /** The reason why it has ended. */
   private failure: string | undefined;
-  private known: Promise<ServerAddress> | undefined;
+  private foundAddress: Promise<ServerAddress> | undefined;
 
   constructor(private readonly surroundings: Surroundings) {}
 
-  /** The server's address. @throws CliError if no server can be started */
+  /** The server's address, found once. @throws CliError if no server can be started */
   address(): Promise<ServerAddress> {
-    this.known ??= this.find().catch((error: unknown) => {
-      this.known = undefined;
+    this.foundAddress ??= this.findOrStart().catch((error: unknown) => {
+      this.foundAddress = undefined;
       throw error;
     });
-    return this.known;
+    return this.foundAddress;
   }
 
   /** Forgets a server that no longer listens. */
-  lost(): void {
-    this.known = undefined;
+  forget(): void {
+    this.foundAddress = undefined;
   }
 
-  private async find(): Promise<ServerAddress> {
+  /** A lock in the data directory makes sure that only one process starts a server. */
+  private async findOrStart(): Promise<ServerAddress> {
     const { url, dataDir } = this.surroundings;
     if (url !== undefined || (await isReady(runningServer(dataDir)))) return this.surroundings.server();
     this.failure = undefined;
@@ -79,7 +82,7 @@ export class LocalServer {
     const settings = { PORT: environment['PORT'] || '0', LOG_LEVEL: environment['LOG_LEVEL'] || 'warn' };
     // stdout belongs to the MCP client, so the log goes to stderr. The IPC channel closes when this process ends, and
     // the server then drains and ends.
-    const child = startServer(this.surroundings, ['ignore', 2, 2, 'ipc'], settings);
+    const child = spawnServer(this.surroundings, ['ignore', 2, 2, 'ipc'], settings);
     this.child = child;
     child.once('error', ({ message }) => {
       this.failure = message;
@@ -100,8 +103,8 @@ async function isReady(running: RunningServer | undefined): Promise<boolean> {
   return answer?.ok === true;
 }
 
-/** Starts the server of this package like `npm start`, with the Node of this process. */
-function startServer(
+/** Starts the server of this package like `npm start`, with this process's Node. */
+function spawnServer(
   { root, dataDir, environment }: Surroundings,
   stdio: StdioOptions,
   settings: Readonly<Record<string, string>> = {},
@@ -120,7 +123,7 @@ function startServer(
 
 /** Runs the server in the foreground and takes over its exit code. */
 export async function start({ surroundings }: Session): Promise<void> {
-  const child = startServer(surroundings, 'inherit');
+  const child = spawnServer(surroundings, 'inherit');
   // Ctrl-C reaches the server directly. This process waits until it has drained.
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', () => child.kill('SIGTERM'));

@@ -10,6 +10,7 @@ import {
   type PlaybookRanker,
   type PlaybookRanking,
   type RankedPlaybook,
+  type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
 import type { FoundPlaybooks, PlaybookAnswer, PlaybookSearch, PlaybookSource } from '../playbook-source.js';
@@ -18,22 +19,28 @@ import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
 import { explainSearch } from './search-explanation.js';
 
+/** Max cached ids over all sets of labels, about 40 MB. Agents of one cluster share a few dozen sets. */
+const maxCachedIds = 1_000_000;
+
 /** The result of one search. */
 interface SearchResult {
   readonly answer: PlaybookAnswer;
-  /** See `Ranked.degraded`: the same search may find more soon. */
+  /** See `Ranked.degraded`. */
   readonly degraded: string | undefined;
   /** All playbooks that the ranker returned. */
   readonly ranked: readonly RankedPlaybook[];
+  /** All playbooks of the catalogue, by id. */
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
 }
 
-/** The built-in catalogue, searchable in memory. After a change the next search reads it again. */
+/** The built-in catalogue, searchable in memory. After a change the next search reads the catalogue again. */
 @Injectable()
 export class PlaybookIndex implements PlaybookSource {
   readonly kind = 'catalogue';
   readonly maxMs = 2_000;
+  /** The catalogue in memory, perhaps still loading; undefined after a change. */
   private loading: Promise<PlaybookSnapshot> | undefined;
+  /** Number of known changes. */
   private changes = 0;
   /** The database's revision at the last reading, and the number of known changes before it. */
   private loaded = { revision: '', changes: -1 };
@@ -66,18 +73,21 @@ export class PlaybookIndex implements PlaybookSource {
   }
 
   async search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks> {
-    const { answer, degraded } = await abortable(this.find(search, signal), signal);
+    const { answer, degraded } = await abortable(this.find(search, { signal }), signal);
     // Degraded answers are not cached, because the endpoint may be back with the next call.
     return degraded === undefined ? { answer } : { answer, ttlMs: 0 };
   }
 
   /** Searches the catalogue. @throws the database's error if it must be read but cannot; the signal's reason */
-  async find(search: PlaybookSearch, signal?: AbortSignal, explain = false): Promise<SearchResult> {
+  async find(
+    search: PlaybookSearch,
+    { signal, explain }: Pick<RankRequest, 'signal' | 'explain'> = {},
+  ): Promise<SearchResult> {
     const snapshot = await this.snapshot();
     const { query, similarityThreshold: threshold, limit } = search;
     const candidates = snapshot.candidates(normalisedLabels(search.labels));
     const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
-    const request = { query, threshold, limit, signal, explain };
+    const request = { query, threshold, limit, signal, ...(explain !== undefined && { explain }) };
     const { playbooks: ranked, degraded } = await this.tracer.span('playbooks.rank', attributes, () =>
       snapshot.ranking.rank(request, candidates),
     );
@@ -89,7 +99,7 @@ export class PlaybookIndex implements PlaybookSource {
   async explain(search: PlaybookSearch) {
     const { revision } = this;
     const [result, hidden] = await Promise.all([
-      this.find(search, undefined, true),
+      this.find(search, { explain: true }),
       this.repository.hidden(),
     ]);
     const { answer, degraded, ranked } = result;
@@ -111,25 +121,24 @@ export class PlaybookIndex implements PlaybookSource {
     return loading;
   }
 
+  /** Reads the catalogue and prepares its ranking. */
   private async load(): Promise<PlaybookSnapshot> {
-    const before = this.changes;
+    const changes = this.changes;
     const { revision, playbooks } = await this.repository.searchable();
     const snapshot = new PlaybookSnapshot(playbooks, await this.ranker.prepare(playbooks));
     // A reading that began before the latest change may lack it.
-    if (before === this.changes) this.loaded = { revision, changes: before };
+    if (changes === this.changes) this.loaded = { revision, changes };
     return snapshot;
   }
 }
-
-/** Max cached ids over all sets of labels, about 40 MB. Agents of one cluster share a few dozen sets. */
-const maxRemembered = 1_000_000;
 
 /** The catalogue at one revision: the active latest versions. */
 class PlaybookSnapshot {
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
   private readonly allIds: ReadonlySet<string>;
-  private readonly situations = new LRUCache<string, ReadonlySet<string>>({
-    maxSize: maxRemembered,
+  /** Ids of the matching playbooks, by the caller's labels. */
+  private readonly idsByLabels = new LRUCache<string, ReadonlySet<string>>({
+    maxSize: maxCachedIds,
     sizeCalculation: ({ size }) => size + 1,
   });
 
@@ -144,18 +153,19 @@ class PlaybookSnapshot {
   /** Ids of playbooks that match the labels. The same set object for equal labels. */
   candidates(asked: AskedLabels): ReadonlySet<string> {
     if (asked.size === 0) return this.allIds;
-    const situation = JSON.stringify([...asked].sort(([a], [b]) => (a < b ? -1 : 1)));
-    const known = this.situations.get(situation);
-    if (known) return known;
+    const key = JSON.stringify([...asked].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const cached = this.idsByLabels.get(key);
+    if (cached) return cached;
     const ids = new Set<string>();
     for (const playbook of this.playbooks.values()) {
       if (labelsMatch(playbook.labels, asked)) ids.add(playbook.playbook_id);
     }
-    this.situations.set(situation, ids);
+    this.idsByLabels.set(key, ids);
     return ids;
   }
 }
 
+/** The answer for an LLM: the best playbooks above the threshold. */
 function answerOf(
   playbooks: ReadonlyMap<string, SearchablePlaybook>,
   ranked: readonly RankedPlaybook[],

@@ -3,10 +3,12 @@ import { type AskedLabels, clashOf } from '../label-filter.js';
 import { type RankedPlaybook, shownConfidence } from '../playbook-ranker.js';
 import type { ExplainedPlaybookView, SearchFilter } from '../rest/playbook-search.dto.js';
 
-/** A search with the data needed to explain it. */
+/** A search with the data that its explanation needs. */
 export interface SearchTrail {
+  /** All playbooks of the catalogue. */
   readonly playbooks: Iterable<SearchablePlaybook>;
   readonly hidden: readonly HiddenPlaybook[];
+  /** The caller's labels. */
   readonly asked: AskedLabels;
   /** All scored playbooks, best first. */
   readonly ranked: readonly RankedPlaybook[];
@@ -14,7 +16,8 @@ export interface SearchTrail {
   readonly limit: number;
 }
 
-const unranked = {
+/** The scores of a playbook that was not ranked. */
+const noScores = {
   confidence: null,
   lexical: null,
   cosine: null,
@@ -43,9 +46,12 @@ export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
   return [...explained, ...rest.sort((a, b) => (a.playbook_id < b.playbook_id ? -1 : 1))];
 }
 
+/** Whether a playbook is in the answer, and why. */
 type Verdict = Pick<ExplainedPlaybookView, 'shown' | 'removed_by' | 'reason'>;
+
 const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
 
+/** The verdict on a ranked playbook. @param shown number of better playbooks in the answer */
 function rankedVerdict(
   { confidence }: RankedPlaybook,
   { similarityThreshold, limit }: SearchTrail,
@@ -58,6 +64,7 @@ function rankedVerdict(
   return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
 }
 
+/** Explains an active playbook that was not ranked. */
 function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybookView {
   const clash = clashOf(playbook.labels, asked);
   const verdict = clash
@@ -66,12 +73,13 @@ function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): Exp
         `Its label ${clash.label} allows ${clash.allowed.join(', ')}; ${clash.asked} was asked for`,
       )
     : removed('no_match', 'It has nothing in common with the query');
-  return { ...identity(playbook), ...verdict, ...unranked };
+  return { ...identity(playbook), ...verdict, ...noScores };
 }
 
+/** Explains a playbook that is not active. */
 function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybookView {
   const verdict = removed('status', `Its latest version, ${playbook.version}, is ${playbook.status}`);
-  return { ...identity(playbook), ...verdict, ...unranked };
+  return { ...identity(playbook), ...verdict, ...noScores };
 }
 
 const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' | 'version'>) => ({

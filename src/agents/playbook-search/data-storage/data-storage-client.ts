@@ -14,9 +14,16 @@ import { type Question, UpstreamCalls, type TryReport } from '../../../base/outb
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import { noTracer, type Tracer } from '../../../base/observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
+import { shownConfidence } from '../playbook-ranker.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
 import { isObject } from '../../../base/common/json.js';
+
+/** Estimated overhead of a cache entry. */
+const entryOverheadBytes = 256;
+/** Max characters of a playbook's id and version, and of its description. */
+const maxNameLength = 256;
+const maxDescriptionLength = 10_000;
 
 /** Origin of an answer: the service, or the cache because the service failed. */
 export type AnswerOrigin = 'fetched' | 'stale';
@@ -27,6 +34,7 @@ export interface DataStorageObserver {
   tried(report: TryReport): void;
   /** Called for each answered request. */
   answered(origin: AnswerOrigin): void;
+  /** Called after each change of the circuit's state. */
   circuitChanged(change: CircuitChange): void;
 }
 
@@ -44,11 +52,19 @@ export interface ContextRequest {
   readonly contextTypes?: readonly string[];
 }
 
+/** Earlier incidents of an alert. Member names are not abbreviated, because an LLM reads them. */
+export interface HistoricalContext {
+  readonly similar_incidents: readonly unknown[];
+  readonly patterns: object;
+  readonly success_rates: object;
+}
+
+/** An answer of the service, or an earlier one from the cache. */
 interface UpstreamAnswer<T> {
   readonly answer: T;
-  /** Time that the tool's result may be cached; 0: not at all; absent: as configured for the tool. */
+  /** Milliseconds for which the tool's result may be cached; 0: not at all; absent: as configured for the tool. */
   readonly ttlMs?: number;
-  /** Whether the service failed and this is its earlier answer. */
+  /** Whether the service has failed, and this is its earlier answer. */
   readonly stale: boolean;
 }
 
@@ -84,7 +100,8 @@ export class DataStorageClient implements OnApplicationShutdown {
     this.answers = new LRUCache({
       maxSize: settings.cache.maxBytes,
       ttl: settings.cache.staleMs,
-      sizeCalculation: (answer, key) => Buffer.byteLength(JSON.stringify(answer)) + key.length + entryBytes,
+      sizeCalculation: (answer, key) =>
+        Buffer.byteLength(JSON.stringify(answer)) + key.length + entryOverheadBytes,
     });
   }
 
@@ -93,6 +110,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.settings.deadlineMs;
   }
 
+  /** The state of the client's circuit. */
   get circuitState(): CircuitKind {
     return this.circuit.current().kind;
   }
@@ -100,7 +118,7 @@ export class DataStorageClient implements OnApplicationShutdown {
   /** Searches playbooks. @param signal aborts if the caller leaves @throws UpstreamFailure, or the signal's reason */
   searchPlaybooks(search: PlaybookSearch, signal: AbortSignal): Promise<UpstreamAnswer<PlaybookAnswer>> {
     const path = `/api/v1/playbooks/search?${searchParameters(search).toString()}`;
-    return this.answer({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
+    return this.ask({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
   }
 
   /** Requests the history of an incident. Throws as `searchPlaybooks` does. */
@@ -110,7 +128,7 @@ export class DataStorageClient implements OnApplicationShutdown {
       similarity_threshold: request.similarityThreshold,
       context_types: request.contextTypes,
     });
-    return this.answer(
+    return this.ask(
       { method: 'POST', path: '/api/v1/context/enrich', body, read: historicalContext },
       signal,
     );
@@ -121,26 +139,32 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.http.close();
   }
 
-  private async answer<T extends object>(
+  /** The service's answer, or if the service fails, its last one to the same request. */
+  private async ask<T extends object>(
     question: Question<T>,
     signal: AbortSignal,
   ): Promise<UpstreamAnswer<T>> {
     const key = `${question.method} ${question.path} ${question.body ?? ''}`;
     try {
-      const answer = await abortable(this.fetch(key, question, signal), signal);
+      const answer = await abortable(this.askAndCache(key, question, signal), signal);
       this.observer.answered('fetched');
       return { answer, stale: false };
     } catch (error) {
       const cached = this.answers.get(key);
-      const rejected = error instanceof UpstreamFailure && error.kind === 'rejected';
       // A stale answer is better than none, but not for a request that the service rejected.
-      if (!cached || rejected) throw error;
+      const isRejected = error instanceof UpstreamFailure && error.kind === 'rejected';
+      if (!cached || isRejected) throw error;
       this.observer.answered('stale');
       return { answer: cached as T, ttlMs: 0, stale: true };
     }
   }
 
-  private async fetch<T extends object>(key: string, question: Question<T>, signal: AbortSignal): Promise<T> {
+  /** Asks the service, and keeps the answer for later failures. */
+  private async askAndCache<T extends object>(
+    key: string,
+    question: Question<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     const answer = await this.calls.ask(question, signal);
     this.answers.set(key, answer);
     return answer;
@@ -162,6 +186,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.tracer.span('data_storage.try', attributes, send, { kind: 'client' });
   }
 
+  /** Headers with the service's token and the trace of the call. */
   private headers(): Record<string, string> {
     const { token } = this.settings;
     const traceparent = this.tracer.traceparent(undefined);
@@ -172,10 +197,7 @@ export class DataStorageClient implements OnApplicationShutdown {
   }
 }
 
-/** Estimated overhead of a cache entry. */
-const entryBytes = 256;
-
-/** Uses short label keys in sorted order, so that equal searches have equal text. */
+/** The query string of a search. Label keys are short and sorted, so that equal searches have equal text. */
 function searchParameters({ query, similarityThreshold, limit, labels }: PlaybookSearch): URLSearchParams {
   const parameters = new URLSearchParams({
     query,
@@ -185,16 +207,6 @@ function searchParameters({ query, similarityThreshold, limit, labels }: Playboo
   for (const key of Object.keys(labels).sort())
     parameters.append(`label.${shortKey(key)}`, labels[key] ?? '');
   return parameters;
-}
-
-const maxNameLength = 256;
-const maxDescriptionLength = 10_000;
-
-/** Earlier incidents of an alert. Member names are not abbreviated, because an LLM reads them. */
-export interface HistoricalContext {
-  readonly similar_incidents: readonly unknown[];
-  readonly patterns: object;
-  readonly success_rates: object;
 }
 
 /**
@@ -226,20 +238,22 @@ export function historicalContext(body: unknown): HistoricalContext {
   return { similar_incidents, patterns, success_rates };
 }
 
+/** Parses a playbook of an answer. @throws UpstreamFailure `invalid_answer` */
 function hitOf(value: unknown, index: number): PlaybookHitView {
-  const where = `playbooks[${index}]`;
-  const { playbook_id, version, description, confidence } = fieldsOf(value, where);
-  if (!isText(playbook_id, maxNameLength)) throw invalid(`${where}.playbook_id is no name`);
-  if (!isText(version, maxNameLength)) throw invalid(`${where}.version is no version`);
-  if (!isText(description, maxDescriptionLength)) throw invalid(`${where}.description is no text`);
+  const place = `playbooks[${index}]`;
+  const { playbook_id, version, description, confidence } = fieldsOf(value, place);
+  if (!isText(playbook_id, maxNameLength)) throw invalid(`${place}.playbook_id is no name`);
+  if (!isText(version, maxNameLength)) throw invalid(`${place}.version is no version`);
+  if (!isText(description, maxDescriptionLength)) throw invalid(`${place}.description is no text`);
   if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1))
-    throw invalid(`${where}.confidence is not between 0 and 1`);
-  return { playbook_id, version, description, confidence: Math.round(confidence * 100) / 100 };
+    throw invalid(`${place}.confidence is not between 0 and 1`);
+  return { playbook_id, version, description, confidence: shownConfidence(confidence) };
 }
 
 const isText = (value: unknown, maxLength: number): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.length <= maxLength;
 
+/** The members of an object. @throws UpstreamFailure `invalid_answer` for other values */
 function fieldsOf(value: unknown, what: string): Record<string, unknown> {
   if (!isObject(value)) throw invalid(`${what} is no object`);
   return value;

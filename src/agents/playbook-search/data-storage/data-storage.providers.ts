@@ -11,12 +11,13 @@ import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
 import { type AnswerOrigin, DataStorageClient, type DataStorageObserver } from './data-storage-client.js';
 
-const tries = 'toolkeeper_data_storage_tries_total';
-const answers = 'toolkeeper_data_storage_answers_total';
-const durations = 'toolkeeper_data_storage_try_duration_seconds';
-const circuitState = 'toolkeeper_data_storage_circuit_state';
+/** Names of metrics. */
+const triesMetric = 'toolkeeper_data_storage_tries_total';
+const answersMetric = 'toolkeeper_data_storage_answers_total';
+const durationsMetric = 'toolkeeper_data_storage_try_duration_seconds';
+const circuitStateMetric = 'toolkeeper_data_storage_circuit_state';
 
-/** Counts the answers of the service, and logs changes of its circuit. */
+/** Counts the requests to the service and their answers, and logs changes of the circuit. */
 @Injectable()
 class DataStorageReport implements DataStorageObserver {
   private readonly logger = new Logger('DataStorage');
@@ -24,12 +25,13 @@ class DataStorageReport implements DataStorageObserver {
   constructor(
     private readonly playbookCalls: PlaybookCalls,
     private readonly contributors: Contributors,
-    @InjectMetric(tries) private readonly tries: Counter,
-    @InjectMetric(answers) private readonly answers: Counter,
-    @InjectMetric(durations) private readonly durations: Histogram,
-    @InjectMetric(circuitState) private readonly circuitState: Gauge,
+    @InjectMetric(triesMetric) private readonly tries: Counter,
+    @InjectMetric(answersMetric) private readonly answers: Counter,
+    @InjectMetric(durationsMetric) private readonly durations: Histogram,
+    @InjectMetric(circuitStateMetric) private readonly circuitState: Gauge,
   ) {}
 
+  /** Reports the client's circuit as a metric. @returns the client */
   observe(client: DataStorageClient): DataStorageClient {
     this.contributors.addSampler(() => {
       for (const state of ['closed', 'open', 'half_open'])
@@ -47,6 +49,7 @@ class DataStorageReport implements DataStorageObserver {
 
   answered(origin: AnswerOrigin): void {
     this.answers.inc({ origin });
+    // A stale answer comes from a cache as well.
     if (origin === 'stale') this.playbookCalls.usage.addHit();
   }
 
@@ -70,6 +73,7 @@ export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorag
   { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
 ];
 
+/** The client as a source of playbooks. */
 const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   kind: 'data_storage',
   maxMs: client.maxMs,
@@ -78,17 +82,22 @@ const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   search: (search, signal) => client.searchPlaybooks(search, signal),
 });
 
+/** Metrics of the Data Storage service. */
 export const dataStorageMetrics = [
-  counter(tries, 'Requests to the Data Storage service by what became of them', 'result'),
+  counter(triesMetric, 'Attempts of requests to the Data Storage service, by result', 'result'),
   counter(
-    answers,
-    'Questions to it that were answered: by it (fetched), from memory (kept), from memory because it failed (stale)',
+    answersMetric,
+    'Requests to the Data Storage service that were answered: by it (fetched), or from the cache because it failed (stale)',
     'origin',
   ),
   histogram(
-    durations,
-    'Duration of single requests to it',
+    durationsMetric,
+    'Duration of attempts of requests to the Data Storage service',
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
   ),
-  gauge(circuitState, 'State of the circuit to it: 1 at the state that it has', 'state'),
+  gauge(
+    circuitStateMetric,
+    'State of the circuit of the Data Storage service: 1 for the present state, else 0',
+    'state',
+  ),
 ];

@@ -12,9 +12,10 @@ import {
 } from '../../../base/outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 
-/** Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
+/** Kinds of texts to embed. Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
 export type EmbeddingKind = 'query' | 'document';
 
+/** Retries and timeouts of one kind of text. */
 interface EndpointRetries extends RetrySettings {
   /** Timeout of one request. */
   readonly timeoutMs: number;
@@ -25,12 +26,13 @@ const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
   document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
 };
 
-/** Maximum texts per request, the default limit of text-embeddings-inference. */
-const maxTexts = 32;
+/** Max texts per request: the default limit of text-embeddings-inference. */
+const maxTextsPerRequest = 32;
+/** Max bytes of an answer. */
 const maxAnswerBytes = 33_554_432;
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** A client of OpenAI-compatible `/embeddings`, which returns vectors whose cosine measures similarity of meaning. */
+/** A client of an OpenAI-compatible `/embeddings`. The cosine of two vectors measures similarity of meaning. */
 export class EmbeddingsEndpoint {
   /** Endpoint and model in one word, without credentials. Only vectors with the same id are comparable. */
   readonly id: string;
@@ -40,19 +42,19 @@ export class EmbeddingsEndpoint {
 
   constructor(
     private readonly address: ModelAddress,
-    times = defaultRetries,
+    retrySettings = defaultRetries,
     breaker = endpointBreaker(),
   ) {
     this.url = endpointUrl(address, '/embeddings');
     const { origin, host, pathname } = this.url;
     this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
-    const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
+    const timeoutMs = Math.max(retrySettings.query.timeoutMs, retrySettings.document.timeoutMs);
     this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
     // Each kind has its own retries, but both share the breaker of the endpoint.
     const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
       new UpstreamCalls(
-        times[kind],
-        (request, limitMs) => this.http.ask(request, Math.min(limitMs, times[kind].timeoutMs)),
+        retrySettings[kind],
+        (request, limitMs) => this.http.ask(request, Math.min(limitMs, retrySettings[kind].timeoutMs)),
         breaker,
       );
     this.calls = { query: callsFor('query'), document: callsFor('document') };
@@ -61,17 +63,17 @@ export class EmbeddingsEndpoint {
   /**
    * Embeds texts, none of which may be blank.
    * @returns one vector of length 1 for each text, in their order
-   * @throws UpstreamFailure if the endpoint gives none; the signal's reason when it aborts
+   * @throws UpstreamFailure if the endpoint gives none; the signal's reason if the signal aborts
    */
   async embed(
     texts: readonly string[],
     kind: EmbeddingKind,
-    signal: AbortSignal = never,
+    signal: AbortSignal = neverAborted,
   ): Promise<readonly Float32Array[]> {
     signal.throwIfAborted();
     const vectors: Float32Array[] = [];
-    for (let at = 0; at < texts.length; at += maxTexts) {
-      const question = this.question(texts.slice(at, at + maxTexts));
+    for (let start = 0; start < texts.length; start += maxTextsPerRequest) {
+      const question = this.question(texts.slice(start, start + maxTextsPerRequest));
       vectors.push(...(await abortable(this.calls[kind].ask(question, signal), signal)));
     }
     return vectors;
@@ -82,6 +84,7 @@ export class EmbeddingsEndpoint {
     return this.http.close();
   }
 
+  /** The request for some texts, and how its answer is read. */
   private question(texts: readonly string[]): Question<Float32Array[]> {
     return {
       method: 'POST',
@@ -96,37 +99,39 @@ export class EmbeddingsEndpoint {
 /** The vectors of an answer. @throws UpstreamFailure unless there are `count`, of numbers and equal length */
 function vectorsIn(answer: unknown, count: number): Float32Array[] {
   const data = dataIn(answer);
-  if (data.length !== count) throw wrong(`holds ${data.length} vectors for ${count} texts`);
+  if (data.length !== count) throw invalidAnswer(`holds ${data.length} vectors for ${count} texts`);
   const vectors: Float32Array[] = [];
-  for (const [place, { index = place, embedding }] of data.entries()) {
-    if (!Number.isInteger(index) || index < 0 || index >= count || vectors[index]) {
-      throw wrong('holds vectors with wrong indexes');
-    }
+  for (const [position, { index = position, embedding }] of data.entries()) {
+    const isFree = Number.isInteger(index) && index >= 0 && index < count && !vectors[index];
+    if (!isFree) throw invalidAnswer('holds vectors with wrong indexes');
     vectors[index] = vectorOf(embedding);
   }
   if (new Set(vectors.map(({ length }) => length)).size > 1)
-    throw wrong('holds vectors of different lengths');
+    throw invalidAnswer('holds vectors of different lengths');
   return vectors;
 }
 
+/** An entry of an answer. */
 interface Datum {
   readonly index?: number;
   readonly embedding?: unknown;
 }
 
+/** The entries of an answer. @throws UpstreamFailure */
 function dataIn(answer: unknown): readonly Datum[] {
   const data = isObject(answer) ? answer['data'] : undefined;
-  if (!Array.isArray(data) || !data.every(isObject)) throw wrong('has no list `data`');
+  if (!Array.isArray(data) || !data.every(isObject)) throw invalidAnswer('has no list `data`');
   return data;
 }
 
 /** A vector scaled to length 1. A vector of zeros stays unchanged: its cosine with anything is 0. */
 function vectorOf(embedding: unknown): Float32Array {
   const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
-  if (!isVector) throw wrong('holds a vector that is no list of numbers');
+  if (!isVector) throw invalidAnswer('holds a vector that is no list of numbers');
   const vector = Float32Array.from(embedding as number[]);
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return length > 0 ? vector.map((value) => value / length) : vector;
 }
 
-const wrong = (what: string): UpstreamFailure => new UpstreamFailure('invalid_answer', `its answer ${what}`);
+const invalidAnswer = (what: string): UpstreamFailure =>
+  new UpstreamFailure('invalid_answer', `its answer ${what}`);

@@ -9,6 +9,7 @@ export type EmbeddablePlaybook = Pick<
   'playbook_id' | 'version' | 'name' | 'description' | 'signals' | 'aliases'
 >;
 
+/** A row with the bytes of its vector. */
 interface Row extends Omit<VectorEntry, 'vector'> {
   readonly vector: Buffer;
 }
@@ -21,13 +22,13 @@ const pageSize = 1_000;
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The stored vectors of these playbooks, in pages, including outdated ones. */
+  /** The stored vectors of these playbooks, in pages; also those of texts that have changed since. */
   async *vectors(
     modelId: string,
     playbooks: readonly Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>[],
   ): AsyncGenerator<VectorEntry[]> {
-    for (let at = 0; at < playbooks.length; at += pageSize) {
-      const page = playbooks.slice(at, at + pageSize);
+    for (let start = 0; start < playbooks.length; start += pageSize) {
+      const page = playbooks.slice(start, start + pageSize);
       const rows: Row[] = await this.dataSource.query(
         `SELECT e.playbook_id, e.version, e.text_hash AS hash, e.vector FROM playbook_embeddings e
          JOIN unnest($2::text[], $3::text[]) AS asked (playbook_id, version) USING (playbook_id, version)

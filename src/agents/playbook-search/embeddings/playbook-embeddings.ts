@@ -15,7 +15,7 @@ import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Contributors, type PartHealth } from '../../../base/observability/contributors.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
-import { durations, up, vectors, withoutVectors } from './embedding.metrics.js';
+import { degradedSearchesMetric, durationsMetric, upMetric, vectorsMetric } from './embedding.metrics.js';
 import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
 import { type EmbeddablePlaybook, EmbeddingsRepository } from './embeddings.repository.js';
 import {
@@ -32,7 +32,8 @@ const gatherMs = 250;
 const retryMs = 5_000;
 /** Playbooks per request to the endpoint. */
 const playbooksPerRequest = 8;
-/** Range of meaningful cosines. @param cut cosine from which a playbook is relevant */
+
+/** The scale of a model's cosines. @param cut cosine from which a playbook is relevant */
 export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook of the catalogue, with the texts to embed. */
@@ -50,7 +51,7 @@ interface EmbeddingsState {
   readonly provider: string;
   /** Playbooks with a vector. */
   readonly vectors: number;
-  /** Why vectors are missing, in one word; undefined if all is well. */
+  /** One word for the reason why vectors are missing; undefined if none are. */
   readonly degraded: string | undefined;
 }
 
@@ -61,42 +62,45 @@ interface EmbeddingsState {
 @Injectable()
 export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(PlaybookEmbeddings.name);
+  /** Aborts requests for documents when the server stops. */
   private readonly stopping = new AbortController();
   private readonly endpoint: EmbeddingsEndpoint | undefined;
   private readonly store = new VectorStore();
   private readonly loop = new IntervalLoop(
     () => this.sync(),
     retryMs,
-    (error) => this.note('document', error),
+    (error) => this.reportOutcome('document', error),
   );
   private readonly calibration: EmbeddingCalibration;
+  /** The present catalogue. */
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
-  /** The catalogue whose vectors are complete. */
-  private embedded: readonly EmbeddablePlaybook[] | undefined;
+  /** The catalogue whose playbooks all have their vectors. */
+  private embeddedCatalogue: readonly EmbeddablePlaybook[] | undefined;
   /** Hashes of texts that the endpoint rejects, by playbook id; they are not sent again. */
   private readonly rejected = new Map<string, string>();
+  /** Number of changes of the vectors. */
   private changes = 0;
-  /** One word for the reason why vectors of playbooks or of queries are missing. */
-  private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
+  /** One word for the reason why vectors of queries or of playbooks (documents) are missing; absent: none are. */
+  private readonly problems: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
 
   constructor(
     @Inject(APP_CONFIG) { embeddings }: Pick<AppConfig, 'embeddings'>,
     private readonly repository: EmbeddingsRepository,
     private readonly tracer: Tracer,
     contributors: Contributors,
-    @InjectMetric(durations) private readonly durations: Histogram,
-    @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
-    @InjectMetric(vectors) vectorsGauge: Gauge,
-    @InjectMetric(up) upGauge: Gauge,
+    @InjectMetric(durationsMetric) private readonly durations: Histogram,
+    @InjectMetric(degradedSearchesMetric) private readonly degradedSearches: Counter,
+    @InjectMetric(vectorsMetric) vectorsGauge: Gauge,
+    @InjectMetric(upMetric) upGauge: Gauge,
   ) {
     contributors.addHealth('embeddings', () => this.health());
     this.calibration = calibrationAt(embeddings?.cut ?? 0);
     if (!embeddings) return;
     this.endpoint = new EmbeddingsEndpoint(embeddings);
     contributors.addSampler(() => {
-      const now = this.state();
-      vectorsGauge.set(now.vectors);
-      upGauge.set(now.degraded === undefined ? 1 : 0);
+      const { vectors, degraded } = this.state();
+      vectorsGauge.set(vectors);
+      upGauge.set(degraded === undefined ? 1 : 0);
     });
   }
 
@@ -126,17 +130,18 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     this.loop.hasten(gatherMs);
   }
 
+  /** The state for health and metrics. */
   state(): EmbeddingsState {
     return {
       provider: this.endpoint?.id ?? 'lexical',
       vectors: this.store.size,
-      degraded: this.endpoint && (this.behind() ?? this.trouble.query),
+      degraded: this.endpoint && (this.missingReason() ?? this.problems.query),
     };
   }
 
-  /** Why a playbook has no vector; undefined if all have one. */
-  private behind(): string | undefined {
-    return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
+  /** One word for the reason why a playbook has no vector; undefined if all have one. */
+  private missingReason(): string | undefined {
+    return this.problems.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
   }
 
   /** Never `down`, because lexical search works without vectors. */
@@ -161,55 +166,58 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   ): Promise<SemanticScores> {
     const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
     return this.tracer.span('playbooks.embed', attributes, async (span) => {
-      const scores = await this.find(query, candidates, signal, top);
+      const scores = await this.findScores(query, candidates, signal, top);
       if (scores.degraded) span.set({ 'toolkeeper.playbooks.degraded': scores.degraded });
       return scores;
     });
   }
 
-  private async find(
+  /** `scores` without its span. */
+  private async findScores(
     query: string,
     candidates: ReadonlySet<string>,
     signal: AbortSignal | undefined,
     top: number,
   ): Promise<SemanticScores> {
     const { endpoint, store, calibration } = this;
-    if (!endpoint || candidates.size === 0) return this.without(undefined);
-    const behind = this.behind() ?? 'indexing';
-    if (store.size === 0) return this.without(behind);
+    if (!endpoint || candidates.size === 0) return this.noScores(undefined);
+    // A changed catalogue may not be embedded yet.
+    const missingReason = this.missingReason() ?? 'indexing';
+    if (store.size === 0) return this.noScores(missingReason);
     try {
       const started = performance.now();
       const [vector = new Float32Array()] = await endpoint.embed([query], 'query', signal);
       this.durations.observe((performance.now() - started) / 1_000);
-      this.note('query');
+      this.reportOutcome('query');
       const cosines = await store.scores(vector, candidates, top);
-      const isWhole = cosines.size >= Math.min(top, candidates.size);
-      return { calibration, cosines, degraded: isWhole ? undefined : behind };
+      const isComplete = cosines.size >= Math.min(top, candidates.size);
+      return { calibration, cosines, degraded: isComplete ? undefined : missingReason };
     } catch (error) {
       signal?.throwIfAborted();
-      this.note('query', error);
-      return this.without(troubleOf(error));
+      this.reportOutcome('query', error);
+      return this.noScores(problemOf(error));
     }
   }
 
-  private without(degraded: string | undefined): SemanticScores {
-    if (degraded !== undefined) this.withoutVectors.inc({ reason: degraded });
+  /** The result of a search by words alone. */
+  private noScores(degraded: string | undefined): SemanticScores {
+    if (degraded !== undefined) this.degradedSearches.inc({ reason: degraded });
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 
   /** Embeds the playbooks without a vector. After a failure the next run continues with the remaining ones. */
   private async sync(): Promise<void> {
     const { catalogue, endpoint } = this;
-    if (!endpoint || !catalogue || catalogue === this.embedded) return;
-    const missing = await this.load(catalogue, endpoint);
-    for (let at = 0; at < missing.length; at += playbooksPerRequest)
-      await this.embedAll(missing.slice(at, at + playbooksPerRequest), endpoint);
-    this.embedded = catalogue;
-    this.note('document');
+    if (!endpoint || !catalogue || catalogue === this.embeddedCatalogue) return;
+    const missing = await this.loadStored(catalogue, endpoint);
+    for (let start = 0; start < missing.length; start += playbooksPerRequest)
+      await this.embedAll(missing.slice(start, start + playbooksPerRequest), endpoint);
+    this.embeddedCatalogue = catalogue;
+    this.reportOutcome('document');
   }
 
   /** Loads the stored vectors of these playbooks and drops others. @returns the playbooks still without a vector */
-  private async load(
+  private async loadStored(
     catalogue: readonly EmbeddablePlaybook[],
     { id }: EmbeddingsEndpoint,
   ): Promise<readonly EmbeddingJob[]> {
@@ -234,12 +242,12 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
       await this.embed(jobs, endpoint);
     } catch (error) {
       const [first] = jobs;
-      if (!first || troubleOf(error) !== 'rejected') throw error;
+      if (!first || problemOf(error) !== 'rejected') throw error;
       if (jobs.length > 1) {
         for (const job of jobs) await this.embedAll([job], endpoint);
         return;
       }
-      // Throws if the endpoint rejects this text, too: then the playbook is not the cause.
+      // If the endpoint rejects this text as well, the playbook is not the cause, and the error is thrown.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
       this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(
@@ -248,37 +256,39 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     }
   }
 
+  /** Embeds playbooks with one request, and stores their vectors. */
   private async embed(jobs: readonly EmbeddingJob[], endpoint: EmbeddingsEndpoint): Promise<void> {
     const texts = jobs.flatMap(({ passages }) => passages);
     const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
     let next = 0;
     const rows = jobs.map(({ passages, ...identity }) => {
-      const own = vectors.slice(next, next + passages.length);
+      const ofPlaybook = vectors.slice(next, next + passages.length);
       next += passages.length;
-      return { ...identity, vector: middleOf(own) };
+      return { ...identity, vector: middleOf(ofPlaybook) };
     });
     await this.repository.store(endpoint.id, rows);
     this.store.put(rows);
     this.changes++;
   }
 
-  /** Logs a problem once, until it changes or ends. */
-  private note(kind: EmbeddingKind, error?: unknown): void {
-    const before = this.trouble[kind];
-    const trouble = error === undefined ? undefined : troubleOf(error);
-    if (this.stopping.signal.aborted || trouble === before) return;
-    this.trouble[kind] = trouble;
+  /** Notes whether embedding works. Logs a problem once, until it changes or ends. @param error absent after a success */
+  private reportOutcome(kind: EmbeddingKind, error?: unknown): void {
+    const problem = error === undefined ? undefined : problemOf(error);
+    if (this.stopping.signal.aborted || problem === this.problems[kind]) return;
+    this.problems[kind] = problem;
     const what = kind === 'query' ? 'queries' : 'playbooks';
-    if (trouble === undefined) this.logger.log(`Embeddings of ${what} are made`);
+    if (problem === undefined) this.logger.log(`Embeddings of ${what} are made`);
     else
       this.logger.warn(error, `Embeddings of ${what} are not made (${String(error)}); search goes by words`);
   }
 }
 
+/** The texts to embed for a playbook. */
 function jobOf(playbook: EmbeddablePlaybook): EmbeddingJob {
   const passages = passagesOf(playbook);
   const { playbook_id, version } = playbook;
   return { playbook_id, version, passages, hash: sha256(JSON.stringify(passages)) };
 }
 
-const troubleOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');
+/** One word for an error. */
+const problemOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');

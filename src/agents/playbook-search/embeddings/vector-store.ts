@@ -1,6 +1,9 @@
 import { yieldingForEach } from '../../../base/lexical-search/yielding-for-each.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
+/** Max characters of a passage; some models refuse longer ones, others truncate them. */
+const maxPassageLength = 1_000;
+
 /** The scale of a model's cosines: up to `floor` the confidence is 0, at `cut` it is 0.70 (relevant), at 1 it is 1. */
 export interface EmbeddingCalibration {
   readonly floor: number;
@@ -16,6 +19,7 @@ export interface SemanticScores {
   readonly degraded: string | undefined;
 }
 
+/** The vector of a playbook. */
 export interface VectorEntry {
   readonly playbook_id: string;
   readonly version: string;
@@ -32,6 +36,7 @@ export interface VectorEntry {
 export class VectorStore {
   private readonly entries = new Map<string, VectorEntry>();
 
+  /** Number of playbooks with a vector. */
   get size(): number {
     return this.entries.size;
   }
@@ -68,26 +73,25 @@ export class VectorStore {
       const vector = this.entries.get(id)?.vector;
       if (vector?.length !== query.length) return;
       ids.push(id);
-      cosines.push(product(query, vector));
+      cosines.push(dotProduct(query, vector));
     });
+    // The cosine of the last candidate among the nearest `top`.
     const lowest = Float64Array.from(cosines).sort()[cosines.length - top] ?? -Infinity;
     const scores = new Map<string, number>();
-    for (const [place, id] of ids.entries()) {
-      const cosine = cosines[place] ?? 0;
+    for (const [index, id] of ids.entries()) {
+      const cosine = cosines[index] ?? 0;
       if (cosine >= lowest) scores.set(id, cosine);
     }
     return scores;
   }
 }
 
-function product(a: Float32Array, b: Float32Array): number {
+/** The cosine of two vectors of length 1. */
+function dotProduct(a: Float32Array, b: Float32Array): number {
   let sum = 0;
-  for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
   return sum;
 }
-
-/** Max characters of a passage; some models refuse longer ones, others truncate them. */
-const maxPassage = 1_000;
 
 /**
  * The texts that are embedded for a playbook: its signals and aliases, because a sentence about an incident is nearer to
@@ -102,13 +106,14 @@ export function passagesOf({
 }: Pick<SearchablePlaybook, 'signals' | 'aliases' | 'name' | 'description'>): string[] {
   const phrases = [...signals, ...aliases].filter((phrase) => phrase.trim() !== '');
   const passages = phrases.length > 0 ? phrases : [name, name, description];
-  return passages.map((passage) => [...passage].slice(0, maxPassage).join(''));
+  return passages.map((passage) => [...passage].slice(0, maxPassageLength).join(''));
 }
 
 /** The normalised mean of vectors, so that one vector represents all passages of a playbook. */
 export function middleOf(vectors: readonly Float32Array[]): Float32Array<ArrayBuffer> {
-  const middle = new Float32Array(vectors[0]?.length ?? 0);
-  for (const vector of vectors) vector.forEach((each, at) => (middle[at] = (middle[at] ?? 0) + each));
-  const length = Math.hypot(...middle);
-  return length > 0 ? middle.map((each) => each / length) : middle;
+  const sum = new Float32Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors)
+    for (const [index, value] of vector.entries()) sum[index] = (sum[index] ?? 0) + value;
+  const length = Math.hypot(...sum);
+  return length > 0 ? sum.map((value) => value / length) : sum;
 }

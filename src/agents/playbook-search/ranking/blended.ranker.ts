@@ -41,17 +41,19 @@ export class BlendedRanker implements PlaybookRanker {
  * Number of nearest vectors that are fetched beyond the limit. Passing on thousands of cosines would take longer than
  * computing them, and farther ones cannot enter the answer.
  */
-const nearest = 100;
+const extraNearest = 100;
 
 /** The scores of one playbook. */
 interface Scored {
   readonly playbookId: string;
-  readonly inWords: RankedPlaybook | undefined;
+  /** Its result by words, if found by words. */
+  readonly lexicalHit: RankedPlaybook | undefined;
   readonly cosine: number | undefined;
   /** The cosine as a confidence. */
-  readonly inMeaning: number;
+  readonly semanticConfidence: number;
 }
 
+/** The ranking of one catalogue. */
 class BlendedRanking implements PlaybookRanking {
   constructor(
     private readonly words: PlaybookRanking,
@@ -60,44 +62,48 @@ class BlendedRanking implements PlaybookRanking {
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const { query, signal, explain = false, limit } = request;
-    // Concurrent: the endpoint works while the words are looked up.
+    // At the same time, because the endpoint takes much longer than the search by words.
     const [semantic, { playbooks: lexical }] = await Promise.all([
-      this.meaning.scores(query, candidates, signal, explain ? undefined : nearest + limit),
+      this.meaning.scores(query, candidates, signal, explain ? undefined : extraNearest + limit),
       this.words.rank(request, candidates),
     ]);
     const { degraded } = semantic;
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
     const playbooks = this.score(request, lexical, semantic)
       .sort(byConfidence)
-      .map((each) => (explain ? withExplanation(each) : plain(each)));
+      .map((each) => (explain ? withExplanation(each) : withoutExplanation(each)));
     return { playbooks, degraded };
   }
 
-  /** Playbooks with a confidence above 0 that reach the threshold, or regardless of the threshold if explained. */
+  /** Scores of the playbooks that reach the threshold; with `explain`, of all with a confidence above 0. */
   private score(
     { threshold, explain = false }: RankRequest,
     lexical: readonly RankedPlaybook[],
     { cosines, calibration }: SemanticScores,
   ): Scored[] {
-    const byWords = new Set(lexical.map(({ playbookId }) => playbookId));
-    const scored = lexical.map((inWords): Scored => {
-      const { playbookId } = inWords;
+    const foundByWords = new Set(lexical.map(({ playbookId }) => playbookId));
+    const scored = lexical.map((lexicalHit): Scored => {
+      const { playbookId } = lexicalHit;
       const cosine = cosines.get(playbookId);
-      return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
+      return { playbookId, lexicalHit, cosine, semanticConfidence: calibrated(cosine ?? -1, calibration) };
     });
-    // Most of thousands of playbooks are not near and cost one comparison.
+    // There may be thousands of cosines. Most are low, and cost one comparison.
     for (const [playbookId, cosine] of cosines) {
-      const inMeaning = calibrated(cosine, calibration);
-      if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
-      if (!byWords.has(playbookId)) scored.push({ playbookId, inWords: undefined, cosine, inMeaning });
+      const semanticConfidence = calibrated(cosine, calibration);
+      if (semanticConfidence <= 0 || (!explain && shownConfidence(semanticConfidence) < threshold)) continue;
+      if (!foundByWords.has(playbookId))
+        scored.push({ playbookId, lexicalHit: undefined, cosine, semanticConfidence });
     }
     return scored;
   }
 }
 
-const confidenceOf = ({ inWords, inMeaning }: Scored): number =>
-  Math.max(inWords?.confidence ?? 0, inMeaning);
-const agreement = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
+/** The higher one of the two confidences. */
+const confidenceOf = ({ lexicalHit, semanticConfidence }: Scored): number =>
+  Math.max(lexicalHit?.confidence ?? 0, semanticConfidence);
+/** The lower one of the two confidences. */
+const agreement = ({ lexicalHit, semanticConfidence }: Scored): number =>
+  Math.min(lexicalHit?.confidence ?? 0, semanticConfidence);
 
 /** Sorts by confidence, then by how much words and meaning agree, then by id. */
 function byConfidence(a: Scored, b: Scored): number {
@@ -106,13 +112,17 @@ function byConfidence(a: Scored, b: Scored): number {
   );
 }
 
-const plain = (scored: Scored): RankedPlaybook => ({
+/** A result of the ranking, without and with the origin of its confidence. */
+const withoutExplanation = (scored: Scored): RankedPlaybook => ({
   playbookId: scored.playbookId,
   confidence: confidenceOf(scored),
 });
 
 function withExplanation(scored: Scored): RankedPlaybook {
-  const { inWords, cosine = null } = scored;
-  const matchedTerms = inWords?.explanation?.matchedTerms ?? [];
-  return { ...plain(scored), explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms } };
+  const { lexicalHit, cosine = null } = scored;
+  const matchedTerms = lexicalHit?.explanation?.matchedTerms ?? [];
+  return {
+    ...withoutExplanation(scored),
+    explanation: { lexical: lexicalHit?.confidence ?? 0, cosine, matchedTerms },
+  };
 }

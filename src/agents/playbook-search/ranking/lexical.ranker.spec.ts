@@ -1,5 +1,5 @@
 import { termsOf } from '../../../base/lexical-search/vocabulary.js';
-import { LexicalRanker, searchedOfPlaybooks } from './lexical.ranker.js';
+import { LexicalRanker, searchedTexts } from './lexical.ranker.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 const playbook = (playbook_id: string, over: Partial<SearchablePlaybook> = {}): SearchablePlaybook => ({
@@ -82,7 +82,7 @@ describe('LexicalRanker', () => {
 });
 
 describe('words of incidents', () => {
-  const terms = (text: string) => termsOf(text, searchedOfPlaybooks.vocabulary);
+  const terms = (text: string) => termsOf(text, searchedTexts.vocabulary);
 
   it('meets a reason written in another way', () => {
     expect(terms('oom killed')).toEqual(expect.arrayContaining(terms('memory kill')));

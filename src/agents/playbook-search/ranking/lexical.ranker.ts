@@ -11,8 +11,8 @@ import {
   shownConfidence,
 } from '../playbook-ranker.js';
 
-/** Question words, which carry no information about an incident. */
-const wordsOfAsking = 'help issue issues problem problems show find fix happening happened seeing see'.split(
+/** Words of questions, which say nothing about an incident. */
+const questionWords = 'help issue issues problem problems show find fix happening happened seeing see'.split(
   ' ',
 );
 
@@ -38,7 +38,7 @@ const spellings = [
 ] as const;
 
 /** The searched texts of a playbook. Labels only filter, and `when_not_to_use` would match the wrong incidents. */
-export const searchedOfPlaybooks: Searched<SearchablePlaybook> = {
+export const searchedTexts: Searched<SearchablePlaybook> = {
   fields: [
     { boost: 2, text: ({ name }) => name },
     { boost: 3, text: ({ signals }) => signals.join('\n') },
@@ -49,7 +49,7 @@ export const searchedOfPlaybooks: Searched<SearchablePlaybook> = {
   ],
   phrases: ({ signals, aliases }) => [...signals, ...aliases],
   vocabulary: {
-    stopWords: new Set([...everyday.stopWords, ...wordsOfAsking]),
+    stopWords: new Set([...everyday.stopWords, ...questionWords]),
     spellings: new Map([...everyday.spellings, ...spellings]),
   },
 };
@@ -59,10 +59,11 @@ export const searchedOfPlaybooks: Searched<SearchablePlaybook> = {
 export class LexicalRanker implements PlaybookRanker {
   async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
     const ids = catalogue.map((playbook) => playbook.playbook_id);
-    return new LexicalRanking(ids, await LexicalSearch.of(catalogue, searchedOfPlaybooks));
+    return new LexicalRanking(ids, await LexicalSearch.of(catalogue, searchedTexts));
   }
 }
 
+/** The ranking of one catalogue. */
 class LexicalRanking implements PlaybookRanking {
   constructor(
     private readonly ids: readonly string[],
@@ -73,17 +74,17 @@ class LexicalRanking implements PlaybookRanking {
     const { threshold, explain = false } = request;
     const { confidenceAt, matchedAt } = this.search.ask(request.query);
     const playbooks: RankedPlaybook[] = [];
-    for (let place = 0; place < this.ids.length; place++) {
-      const confidence = confidenceAt(place);
+    for (let index = 0; index < this.ids.length; index++) {
+      const confidence = confidenceAt(index);
       if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
-      const playbookId = this.ids[place] ?? '';
+      const playbookId = this.ids[index] ?? '';
       if (!candidates.has(playbookId)) continue;
       const scored = { playbookId, confidence };
       if (!explain) playbooks.push(scored);
       else
         playbooks.push({
           ...scored,
-          explanation: { lexical: confidence, cosine: null, matchedTerms: matchedAt(place) },
+          explanation: { lexical: confidence, cosine: null, matchedTerms: matchedAt(index) },
         });
     }
     playbooks.sort((a, b) => b.confidence - a.confidence || (a.playbookId < b.playbookId ? -1 : 1));

@@ -12,28 +12,30 @@ import { PlaybookIndex } from '../catalogue/playbook-index.js';
 /** Max playbooks in an explanation; `playbook_id` selects others. */
 const maxExplained = 200;
 
-/** A search over REST. */
-interface AuthorsQuery extends PlaybookSearch {
+/** Prefix of parameters that are labels: `label.environment=production`. */
+const labelPrefix = 'label.';
+/** Max labels of a search. */
+const maxLabels = 32;
+const dtos = new DtoPipe();
+
+/** A search over REST, which authors of playbooks may have explained. */
+interface RestSearch extends PlaybookSearch {
   readonly explain: boolean;
   /** The only playbook to explain. */
   readonly explainOnly: string | undefined;
 }
 
-const labelPrefix = 'label.';
-const maxLabels = 32;
-const dtos = new DtoPipe();
-
 /**
  * The query string of a search. The parameters `label.<key>=value` are read separately, because a DTO cannot list them
  * and the global pipe would refuse them.
  */
-const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
+const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): Promise<RestSearch> => {
   const { query } = context.switchToHttp().getRequest<FastifyRequest>();
   return parseSearchQuery(query as Record<string, unknown>);
 });
 
 /** Reads the parameters of a search. @throws Problem `invalid_request` with the first problem of each wrong parameter */
-export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<AuthorsQuery> {
+export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<RestSearch> {
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
   const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
@@ -48,6 +50,7 @@ export async function parseSearchQuery(parameters: Readonly<Record<string, unkno
   };
 }
 
+/** The labels in parameters. @throws Problem `invalid_request` */
 function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<string, string> {
   const problems: FieldProblem[] = [];
   const labels: Record<string, string> = {};
@@ -89,11 +92,12 @@ export class PlaybookSearchController {
     },
   })
   @ApiOkResponse({ type: PlaybookAnswerView })
-  async searchPlaybooks(@SearchQuery() query: AuthorsQuery): Promise<PlaybookAnswer> {
+  async searchPlaybooks(@SearchQuery() query: RestSearch): Promise<PlaybookAnswer> {
     return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
   }
 
-  private async explain(query: AuthorsQuery): Promise<PlaybookAnswerView> {
+  /** Searches, and explains the result. */
+  private async explain(query: RestSearch): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;
     const wanted = explained.filter(

@@ -13,8 +13,8 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { PlaybookId } from '../../playbooks/playbook.validators.js';
 
 /** Reasons why a playbook is not in an answer, in the order of the checks. */
-export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
-export type SearchFilter = (typeof filters)[number];
+export const searchFilters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
+export type SearchFilter = (typeof searchFilters)[number];
 
 /** Parameters of a search except `label.<key>`, which `SearchQuery` reads separately. */
 export class SearchPlaybooksQuery {
@@ -44,13 +44,14 @@ export class PlaybookHitView {
   @ApiProperty({ example: 0.91, minimum: 0, maximum: 1 }) readonly confidence!: number;
 }
 
+/** A playbook with the reason why it is in the answer or not. */
 export class ExplainedPlaybookView {
   @Example('oomkill-increase-memory') readonly playbook_id!: string;
   @Example('1.2.0') readonly version!: string;
   @Example(true, 'Whether it is in the answer') readonly shown!: boolean;
   @ApiProperty({
     type: String,
-    enum: [...filters, null],
+    enum: [...searchFilters, null],
     nullable: true,
     example: null,
     description:
@@ -68,6 +69,7 @@ export class ExplainedPlaybookView {
   @Texts(['oomkil', 'pod'], 'Shared terms, stemmed') readonly matched_terms!: readonly string[];
 }
 
+/** The explanation of a search, for authors of playbooks. */
 export class SearchExplanationView {
   @Example('4.', 'Revision of the catalogue at this server; differs after each change')
   readonly catalogue_revision!: string;

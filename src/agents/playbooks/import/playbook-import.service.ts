@@ -21,16 +21,28 @@ import { isObject } from '../../../base/common/json.js';
 
 /** Content types of YAML. */
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
-/** About two thousand playbooks. */
-const maxYamlBytes = 1_048_576;
+const importRoute = '/api/v1/playbooks/import';
 
 /** Max playbooks of one request. They are stored in one transaction, which blocks other changes. */
 export const maxItems = 1_000;
+/** Max depth of all members except `content`, which has its own limit. */
+const maxDepth = 64;
+
+/** Max size of a YAML text: about two thousand playbooks. */
+const maxYamlBytes = 1_048_576;
+/** Max imports of YAML at a time. One is read while the others wait. */
+const maxYamlImports = 5;
+/** Max imports of YAML at a time by one caller. */
+const maxYamlImportsOfCaller = 3;
+/** Time to read a YAML text. A thousand playbooks take one or two seconds; a hostile text (40,000 keys in one map) takes minutes. */
+const yamlTimeoutMs = 10_000;
+/** Memory limit of the thread that reads YAML. */
+const yamlHeapMb = 512;
 
 /** One playbook of a request, not validated yet. */
 interface DocumentItem {
   readonly value: unknown;
-  /** JSON pointer to it. The documents of a YAML text count as one list. */
+  /** JSON pointer to the playbook. The documents of a YAML text count as one list. */
   readonly pointer: string;
 }
 
@@ -45,6 +57,7 @@ export function itemsOf(document: unknown): DocumentItem[] {
   return items;
 }
 
+/** The playbooks of an import; may be empty. @throws Problem `invalid_request` for another form */
 function listItems(document: unknown): DocumentItem[] {
   if (Array.isArray(document)) return members(document, '');
   if (isObject(document) && 'playbooks' in document) {
@@ -57,23 +70,12 @@ function listItems(document: unknown): DocumentItem[] {
   return document === undefined || document === null ? [] : [{ value: document, pointer: '' }];
 }
 
+/** The members of a list, with their pointers. */
 const members = (list: readonly unknown[], parent: string): DocumentItem[] =>
   list.map((value, index) => ({ value, pointer: `${parent}/${index}` }));
 
 const invalid = (pointer: string, detail: string): Problem =>
   new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });
-
-const importRoute = '/api/v1/playbooks/import';
-/** Max depth of all members except `content`, which has its own limit. */
-const maxDepth = 64;
-/** Max imports of YAML at a time, one of which is read while the others wait. */
-const maxYaml = 5;
-/** Max imports of YAML at a time by one caller. */
-const maxYamlOfCaller = 3;
-/** A thousand playbooks take one or two seconds. A hostile text (40,000 keys in one map) would take minutes. */
-const timeoutMs = 10_000;
-/** Memory limit of the thread that reads YAML. */
-const heapMb = 512;
 
 /** Names of files by the result of their import. */
 interface ImportReport {
@@ -87,14 +89,15 @@ interface ImportReport {
 export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImportService.name);
   private readonly dtos = new DtoPipe();
-  private readonly yamlReading = bulkhead(1, Infinity);
-  private readonly yamlSlots = new CallerSlots(maxYamlOfCaller, maxYaml);
+  /** Reads one YAML text at a time. */
+  private readonly yamlReader = bulkhead(1, Infinity);
+  private readonly yamlSlots = new CallerSlots(maxYamlImportsOfCaller, maxYamlImports);
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
     private readonly catalogue: PlaybookCatalogueService,
     private readonly http: HttpAdapterHost,
-    private readonly work: StartupWork,
+    private readonly startupWork: StartupWork,
   ) {}
 
   /** Accepts YAML as bytes on the import route; other routes answer 415. */
@@ -113,7 +116,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
 
   onApplicationBootstrap(): void {
     const imported = retryAtStart(() => this.importFolder());
-    this.work.register('playbooks', imported);
+    this.startupWork.register('playbooks', imported);
   }
 
   /**
@@ -125,7 +128,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     const report: ImportReport = { imported: [], unchanged: [], failed: [] };
     for (const file of await this.filesIn(dir)) {
       try {
-        const playbook = await this.readFile(join(dir, file));
+        const playbook = await this.readPlaybook(join(dir, file));
         const { imported } = await this.catalogue.import([{ playbook, pointer: '' }], 'import');
         report[imported.length > 0 ? 'imported' : 'unchanged'].push(file);
       } catch (error) {
@@ -144,6 +147,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     return report;
   }
 
+  /** YAML files of a folder, sorted. */
   private async filesIn(dir: string): Promise<string[]> {
     try {
       return (await readdir(dir)).filter((file) => /\.ya?ml$/.test(file)).sort();
@@ -153,8 +157,8 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     }
   }
 
-  /** @throws Problem with a one-line reason if it is not a playbook */
-  private async readFile(path: string): Promise<CreatePlaybookBody> {
+  /** Reads a file of the folder. @throws Problem with a one-line reason if it is not a playbook */
+  private async readPlaybook(path: string): Promise<CreatePlaybookBody> {
     try {
       return await this.toPlaybook(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
     } catch (error) {
@@ -165,14 +169,14 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   /**
    * Stores all playbooks of a request or, if any is invalid, none.
    * @param body parsed JSON, or YAML as bytes
-   * @param holder the caller, which may have `maxYamlOfCaller` imports of YAML at a time
+   * @param holder the caller, which may have `maxYamlImportsOfCaller` imports of YAML at a time
    * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field; `rate_limited` while too many
    * imports of YAML wait
    */
   async import(body: unknown, importedBy: string, holder: string): Promise<PlaybookImportView> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
-    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body, holder) : body)) {
+    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.parseYaml(body, holder) : body)) {
       try {
         items.push({ playbook: await this.toPlaybook(item.value), pointer: item.pointer });
       } catch (error) {
@@ -193,11 +197,13 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     return this.catalogue.import(items, importedBy);
   }
 
-  private async yaml(text: Buffer, holder: string): Promise<unknown> {
+  /** Reads YAML when it is its turn. @throws Problem `rate_limited` while too many texts wait, `invalid_request` */
+  private async parseYaml(text: Buffer, holder: string): Promise<unknown> {
     const release = this.yamlSlots.claim(holder, 'imports of YAML');
-    return this.yamlReading.execute(() => readYaml(text)).finally(release);
+    return this.yamlReader.execute(() => readYaml(text)).finally(release);
   }
 
+  /** Validates a playbook. @throws Problem `invalid_request` */
   private async toPlaybook(value: unknown): Promise<CreatePlaybookBody> {
     if (!isObject(value)) throw new Problem('invalid_request', 'must be an object: a playbook');
     // The check of request bodies does not cover YAML.
@@ -213,8 +219,8 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
 async function readYaml(bytes: Buffer): Promise<unknown> {
   const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
     name: 'YAML',
-    heapMb,
-    timeLimitMs: timeoutMs,
+    heapMb: yamlHeapMb,
+    timeLimitMs: yamlTimeoutMs,
   });
   try {
     return JSON.parse(await reader.call(yamlText(bytes))) as unknown;

@@ -1,22 +1,22 @@
 import { isUtf8 } from 'node:buffer';
 import { type Document, isCollection, LineCounter, parseAllDocuments, visit } from 'yaml';
 
-/** Maximum characters of a YAML text when its aliases are written out. */
+/** Max characters of a YAML text as JSON, in which each alias is replaced by what it stands for. */
 const maxJsonChars = 16_777_216;
 
 /**
- * Converts YAML to JSON. Several documents become one list; documents that are lists are flattened into it. Call it in a
- * worker, because a hostile file can take long.
+ * Converts YAML to JSON. Several documents become one list; documents that are lists are flattened into it. For texts
+ * of callers it runs in a worker, because a hostile text can take long.
  * @throws Error whose first line describes the fault
  */
 export function yamlToJson(text: string): string {
   const lineCounter = new LineCounter();
   const values = [...parseAllDocuments(text, { schema: 'core', merge: true, lineCounter })].map(
     (document) => {
-      // A warning names a tag that would be lost.
+      // Warnings are about tags, which JSON would lose.
       const [error] = [...document.errors, ...document.warnings];
       if (error) throw error;
-      refuseUnlikeJson(document, lineCounter);
+      checkJsonCanHold(document, lineCounter);
       return document.toJS() as unknown;
     },
   );
@@ -27,9 +27,9 @@ export function yamlToJson(text: string): string {
 }
 
 /** Checks that JSON can express all values. @throws Error that names the line of one that it would alter */
-function refuseUnlikeJson(document: Document, lines: LineCounter): void {
-  const refuse = (offset: number | undefined, what: string): never => {
-    throw new Error(`line ${lines.linePos(offset ?? 0).line}: ${what}`);
+function checkJsonCanHold(document: Document, lines: LineCounter): void {
+  const refuse = (offset: number | undefined, reason: string): never => {
+    throw new Error(`line ${lines.linePos(offset ?? 0).line}: ${reason}`);
   };
   visit(document, {
     Scalar: (_, { value, source = '', range }) => {
@@ -48,8 +48,8 @@ function refuseUnlikeJson(document: Document, lines: LineCounter): void {
 /** Decodes UTF-8. @throws Error that names the line of the first invalid byte */
 export function yamlText(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // In UTF-8 no byte of a multi-byte character equals a line feed.
+  // Split as bytes: no byte of a multi-byte UTF-8 character equals a line feed.
   const lines = bytes.toString('latin1').split('\n');
-  const wrong = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
-  throw new Error(`line ${wrong + 1}: it is not UTF-8`);
+  const invalid = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
+  throw new Error(`line ${invalid + 1}: it is not UTF-8`);
 }

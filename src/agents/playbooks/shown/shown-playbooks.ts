@@ -6,10 +6,12 @@ import { WriteBehind } from '../../../base/common/write-behind.js';
 import type { ShownPlaybookView } from '../playbook-views.dto.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 
-/** Max length of a key part, so that it fits into the table's index in any script. */
+/** Max characters of each column of the key, so that the key fits into the table's index in any script. */
 const maxPartLength = 256;
-/** Time for which showings are collected into one write. */
-const gatherMs = 250;
+/** Delay of a write, which collects the showings of this time. */
+const writeDelayMs = 250;
+/** Rows have their own time of expiry. */
+const noRetentionDays = 0;
 
 /** The version of a playbook in an answer. */
 type PlaybookIdentity = Pick<ShownPlaybookView, 'playbook_id' | 'version'>;
@@ -21,7 +23,7 @@ interface Showing {
   readonly at: Date;
 }
 
-/** Sorted by key, so that two replicas never deadlock. */
+/** Adds showings to the table. Sorted by key, so that two replicas never deadlock. */
 const upsert = `
   INSERT INTO playbook_shown AS old
     (investigation_id, playbook_id, version, first_shown_at, last_shown_at, times, expires_at)
@@ -47,7 +49,7 @@ const deleteExpired = `
 
 /**
  * Remembers which playbooks were shown to an investigation, so that a platform can refuse a selection that an LLM made
- * up. Rows are written in batches after the call, so that it does not wait.
+ * up. Rows are written in batches after the call, so that calls do not wait for the database.
  */
 @Injectable()
 export class ShownPlaybooks extends WriteBehind<Showing> {
@@ -73,11 +75,11 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
       },
       deleteOlder: () => db.query(deleteExpired),
     };
-    super('what investigations are shown', showings, store, 0, gatherMs);
+    super('what investigations are shown', showings, store, noRetentionDays, writeDelayMs);
     this.showings = showings;
   }
 
-  /** Remembers an answer, also a cached one. Never fails and never waits. */
+  /** Remembers the playbooks of an answer, also of a cached one. Never fails and never waits. */
   remember(investigationId: string, shown: readonly PlaybookIdentity[]): void {
     const playbooks = shown
       .map(({ playbook_id, version }) => ({

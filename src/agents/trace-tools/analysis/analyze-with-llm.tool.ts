@@ -11,27 +11,28 @@ import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysi
 import type { SpanAnalyst } from './span-analyst.js';
 
 const maxSpans = 15;
-/** An id that occurs in several traces is each of those spans. */
+/** Max spans of one id, which may occur in several traces. */
 const maxPerId = 5;
 const timeoutMs = 120_000;
 
-interface Wanted {
+interface AnalyzeQuery {
   readonly span_ids: readonly string[];
   readonly focus: Focus;
   readonly context?: string;
 }
 
-interface AnalysisSources {
+/** The services behind the tool. */
+interface AnalysisServices {
   /** Undefined if no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
   readonly reads: TraceReads;
-  /** Takes note of what was found. */
-  readonly found: (analysis: Analysis, spans: readonly AnalysedSpan[]) => Promise<void>;
+  /** Is called with each analysis before the tool answers. */
+  readonly onAnalysed: (analysis: Analysis, spans: readonly AnalysedSpan[]) => Promise<void>;
 }
 
 /** Lets a language model judge spans: silent failures, buried warnings, degradation, errors of tools. */
-export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool =>
-  traceTool<Wanted>({
+export const analyzeWithLlmTool = ({ analyst, reads, onAnalysed }: AnalysisServices): Tool =>
+  traceTool<AnalyzeQuery>({
     name: 'analyze_with_llm',
     description:
       'Let a language model judge spans: silent failures under status success, warnings buried in long answers, gradual degradation, wrong tool calls. Use after fetch_spans_summary, on the spans that look odd.',
@@ -48,19 +49,20 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
       const wanted = distinctSpans(asked, maxSpans, 'analyzed');
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
       const page = { limit: wanted.length * maxPerId, offset: 0 };
-      const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(analysed);
+      const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(withTexts);
       const missing = wanted.filter((id) => !spans.some((span) => span.span_id === id));
       if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
-      const headers = { 'x-label': 'analyze_with_llm', ...threadOf(spans, run) };
-      const question = { spans, focus, context };
+      const headers = { 'x-label': 'analyze_with_llm', ...threadHeader(spans, run) };
       const usage = { inputTokens: 0, outputTokens: 0 };
       const onUsage = (spent: JsonObject): void => {
         usage.inputTokens += Math.max(0, Number(spent['prompt_tokens']) || 0);
         usage.outputTokens += Math.max(0, Number(spent['completion_tokens']) || 0);
       };
-      const answer = analyst.analyse(question, { headers, signal: run.signal, onUsage });
-      const { analysis, failed } = await answered(answer);
-      await found(analysis, spans);
+      const options = { headers, signal: run.signal, onUsage };
+      const { analysis, failed } = await analyst
+        .analyse({ spans, focus, context }, options)
+        .catch(throwToolFailure);
+      await onAnalysed(analysis, spans);
       return {
         focus,
         spans_analyzed: spans.length - failed.flatMap(({ span_ids: ids }) => ids).length,
@@ -73,22 +75,19 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     },
   });
 
-/** A span for the analysis: its texts, or its attributes if no field of its dialect holds any. */
-function analysed({ attribute = {}, ...span }: SpanView): AnalysedSpan {
+/** A span with its input and output; with all its attributes as output if neither is found in them. */
+function withTexts({ attribute = {}, ...span }: SpanView): AnalysedSpan {
   const { input, output } = spanTextsOf({ kind: span.kind, attribute });
   return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };
 }
 
-function threadOf(spans: readonly AnalysedSpan[], { context }: ToolRun): Record<string, string> {
+/** The header that puts the model's calls into the spans' thread, otherwise into the caller's. */
+function threadHeader(spans: readonly AnalysedSpan[], { context }: ToolRun): Record<string, string> {
   const thread = spans.find((span) => span.thread_id !== null)?.thread_id ?? context.threadId;
   return thread !== undefined && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
 }
 
-async function answered<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof UpstreamFailure)) throw error;
-    throw new ToolFailure('upstream_unavailable', `The language model gave no answer: ${error.message}`);
-  }
+function throwToolFailure(error: unknown): never {
+  if (!(error instanceof UpstreamFailure)) throw error;
+  throw new ToolFailure('upstream_unavailable', `The language model gave no answer: ${error.message}`);
 }

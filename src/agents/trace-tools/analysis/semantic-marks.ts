@@ -4,25 +4,20 @@ import { ToolMetricsRepository } from '../../../records/executions/tool-metrics.
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { ReportedFailure } from '../../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
-import { Problem } from '../../../base/common/errors.js';
-import type { AuditLog } from '../../../web/auth/audit/audit-log.js';
-import { isUuid } from '../../../base/common/ids.js';
-import type { ToolMetricsService } from '../../../records/executions/tool-metrics.service.js';
-import { defineTool, words } from '../../../web/contract/define-tool.js';
-import type { Tool } from '../../../web/contract/tool.js';
-import { misuse } from '../trace-tool.js';
 
+/** Max characters of a stored reason. */
 const maxReasonLength = 500;
-/** Maximum failures that wait to be searched; others are dropped. */
+/** Max reported failures that wait for their mark; more are dropped. */
 const maxWaiting = 10_000;
 
 /**
- * Marks executions as semantic failures by what spans tell of them: of tools that say `mark` alone, and only where the span
- * came with the key that had made the call.
+ * Marks executions as semantic failures if a span, or a model that analysed it, reports one. Marks only executions of tools
+ * with `semanticErrors: 'mark'`, and only if the span was sent with the API key that made the call.
  */
 @Injectable()
 export class SemanticMarks {
   private readonly logger = new Logger(SemanticMarks.name);
+  /** Failures whose executions are not marked yet, by execution and key. */
   private readonly waiting = new Map<string, ReportedFailure>();
   private isMarking = false;
 
@@ -32,8 +27,8 @@ export class SemanticMarks {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  /** Marks failures reported by spans in the background, one execution at a time. */
-  add(failures: readonly ReportedFailure[]): void {
+  /** Marks the executions of failures that spans report, in the background, one at a time. */
+  markReported(failures: readonly ReportedFailure[]): void {
     for (const failure of failures) {
       if (this.waiting.size >= maxWaiting) break;
       this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
@@ -41,8 +36,8 @@ export class SemanticMarks {
     if (failures.length > 0 && !this.isMarking) void this.markWaiting();
   }
 
-  /** Marks what a model found: a severe issue counts whose quotation stands in the span. */
-  async judge({ span_analyses: analyses }: Analysis, spans: readonly AnalysedSpan[]): Promise<void> {
+  /** Marks the executions of spans in which a model found an issue of high severity, with a correct quotation. */
+  async markAnalysed({ span_analyses: analyses }: Analysis, spans: readonly AnalysedSpan[]): Promise<void> {
     await this.recorder.catchUp();
     for (const { span_id: id, issues } of analyses) {
       const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
@@ -53,13 +48,13 @@ export class SemanticMarks {
     }
   }
 
-  /** Stores the waiting marks; those that fail are retried with the next ones. */
+  /** Marks the waiting ones in turn. Stops at the first error; the rest follows with the next `markReported`. */
   private async markWaiting(): Promise<void> {
     this.isMarking = true;
     try {
       while (this.waiting.size > 0) {
         const round = [...this.waiting];
-        // A call that was made just now may not be in the database yet.
+        // The execution of a recent call may not be in the database yet.
         await this.recorder.catchUp();
         for (const [key, failure] of round) {
           await this.mark(failure);
@@ -73,6 +68,7 @@ export class SemanticMarks {
     }
   }
 
+  /** Marks one execution, if the rules of this class allow it and it is not marked yet. */
   private async mark({ executionId: id, keyId, reason }: ReportedFailure): Promise<void> {
     const execution = await this.metrics.getExecution(id);
     if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
@@ -81,36 +77,3 @@ export class SemanticMarks {
     await this.metrics.markSemanticFailure(id, reason.slice(0, maxReasonLength));
   }
 }
-
-/** Marks an execution as one that answered wrongly, as a person does by hand. */
-export const markSemanticFailure = (metrics: ToolMetricsService, audit: AuditLog): Tool =>
-  defineTool<{ readonly executionId: string; readonly reason: string }>({
-    name: 'mark_semantic_failure',
-    description:
-      "Mark an execution whose answer looked right and was not. Its status stays; the tool's health counts it as a semantic failure. The execution's id stands in a span as execution_id.",
-    input: {
-      type: 'object',
-      properties: {
-        executionId: { type: 'string', maxLength: 64, description: 'The execution' },
-        reason: words(500, 'What was wrong with its answer'),
-      },
-      required: ['executionId', 'reason'],
-      additionalProperties: false,
-    },
-    annotations: { readOnly: false, idempotent: true, destructive: false, openWorld: false },
-    tags: ['traces'],
-    semanticErrors: 'off',
-    scope: 'tools:admin',
-    run: async ({ executionId, reason }, { principal, context: { requestId } }) => {
-      if (!isUuid(executionId)) throw misuse('executionId must be the id of an execution');
-      const marked = metrics.markSemanticFailure(executionId, reason, principal);
-      const project = await marked.catch((error: unknown) => {
-        throw error instanceof Problem ? misuse(error.detail) : error;
-      });
-      const { userId, keyId = null } = principal;
-      const target = `tool-metrics/executions/${executionId}`;
-      const act = { action: 'markSemanticFailure', target, project, status: 204, reason };
-      await audit.write({ userId, keyId, address: null, requestId, ...act });
-      return { success: true, executionId };
-    },
-  });

@@ -6,7 +6,7 @@ import {
   type Analysis,
   type BatchAnalysis,
   type Focus,
-  merged,
+  mergeAnswers,
   readAnswer,
   issueSeverities,
   issueTypes,
@@ -14,6 +14,31 @@ import {
 import { randomUUID } from 'node:crypto';
 import { endsOf } from '../small-answers.js';
 
+/** A request for an analysis. */
+interface Question {
+  readonly spans: readonly AnalysedSpan[];
+  readonly focus: Focus;
+  /** The caller's words about the run. */
+  readonly context: string | undefined;
+}
+
+/** The part of a question that one request to the model asks. */
+interface Batch extends Question {
+  /** The spans of the other batches, of which the model sees one line each. */
+  readonly others: readonly AnalysedSpan[];
+}
+
+interface FailedBatch {
+  readonly span_ids: readonly string[];
+  readonly error: string;
+}
+
+interface AnalysisResult {
+  readonly analysis: Analysis;
+  readonly failed: readonly FailedBatch[];
+}
+
+/** Parts of JSON Schemas. */
 const text = { type: 'string' } as const;
 const textOrNull = { type: ['string', 'null'] } as const;
 const count = { type: 'integer' } as const;
@@ -25,7 +50,7 @@ const object = (properties: Readonly<Record<string, object>>) => ({
   additionalProperties: false,
 });
 
-/** The shape of an answer, for endpoints that hold their model to one. */
+/** The schema of an answer, for endpoints that make their model follow one. */
 export const analysisSchema = {
   name: 'trace_analysis',
   strict: true,
@@ -53,6 +78,7 @@ export const analysisSchema = {
   }),
 } as const;
 
+/** The beginning of the system prompt. */
 const task = `You judge spans of an AI agent's run: calls of models and of tools, in the order of time. Find what went wrong, above all where the span says success:
 1. Silent failures: the status is success, but the result is empty, null, a default, or the report of an error.
 2. Buried warnings: warnings, deprecations, partial results or stale data hidden in long answers.
@@ -60,7 +86,8 @@ const task = `You judge spans of an AI agent's run: calls of models and of tools
 4. Tool errors: names of tools that do not exist, wrong or missing arguments, results that were ignored.
 For every issue quote in data_snippet, character by character, the piece of the span that shows it, and say in explanation why it is a problem. Name tool_name and tool_call_id where the issue is about a tool call, else null. Report nothing that you cannot quote. A span without issues is left out of span_analyses.`;
 
-const focusing: Readonly<Record<Focus, string>> = {
+/** Sentences of the system prompt, by focus. */
+const focusSentences: Readonly<Record<Focus, string>> = {
   all: '',
   errors: 'Look for errors and failed tool calls first; report everything else after them.',
   performance: 'Look for slowness, waste and degradation first; report everything else after them.',
@@ -68,22 +95,19 @@ const focusing: Readonly<Record<Focus, string>> = {
     'Look for answers that are wrong although they look right first; report everything else after them.',
 };
 
-/** Characters of a span's contents that a model is given: about 4,000 tokens, and 60,000 for an analysis. */
+/** Max characters of a span's contents that a model gets: about 4,000 tokens; 60,000 in an analysis of 15 spans. */
 const spanChars = 16_000;
-/** Share of the characters for the input, if both are long. */
+/** Share of these characters for the input, if input and output are long. */
 const inputShare = 0.4;
+/** Max characters of a span's text in its line for other batches. */
 const lineChars = 120;
+/** Max spans of one request. */
+const batchSize = 5;
 
-interface Batch {
-  readonly spans: readonly AnalysedSpan[];
-  /** The other spans of the analysis. */
-  readonly others: readonly AnalysedSpan[];
-  readonly focus: Focus;
-  /** The caller's words about the run. */
-  readonly context: string | undefined;
-}
-
-/** The messages of one question. What spans hold stands between two lines that nothing in them can know. */
+/**
+ * The messages of one request. The recorded data stands between two lines with a random word, so that nothing in the data
+ * can imitate the end line.
+ */
 export function messagesFor({
   spans,
   others,
@@ -98,7 +122,7 @@ export function messagesFor({
     ...(others.length > 0 ? ['Other spans of the run, for the context alone:', ...others.map(lineOf)] : []),
   ];
   return [
-    { role: 'system', content: [task, focusing[focus], rules, shape].filter(Boolean).join('\n\n') },
+    { role: 'system', content: [task, focusSentences[focus], rules, shape].filter(Boolean).join('\n\n') },
     {
       role: 'user',
       content: [
@@ -112,7 +136,7 @@ export function messagesFor({
   ];
 }
 
-/** The members that a model is shown, by the names that agents know. */
+/** Members of a span that a model sees, besides input and output. */
 const shownMembers = [
   'span_id',
   'operation_name',
@@ -125,59 +149,43 @@ const shownMembers = [
   'duration_ms',
 ] as const;
 
+/** A span as a model sees it. */
 function shown({ input, output, ...span }: AnalysedSpan): object {
   const members = Object.fromEntries(shownMembers.map((name) => [name, span[name]]));
-  const forInput = Math.max(spanChars * inputShare, spanChars - output.length);
-  const cutInput = cut(input, Math.floor(forInput));
+  const inputChars = Math.max(spanChars * inputShare, spanChars - output.length);
+  const cutInput = cut(input, Math.floor(inputChars));
   return { ...members, input: cutInput, output: cut(output, spanChars - cutInput.length) };
 }
 
 /** Space for the note about the omitted length. */
-const markChars = 40;
+const noteChars = 40;
 
-/** The beginning, two thirds, and the end of a text. */
-function cut(whole: string, most: number): string {
-  if (whole.length <= most) return whole;
-  const kept = Math.max(0, most - markChars);
+/** The beginning (two thirds) and the end of a text that is too long. */
+function cut(whole: string, maxChars: number): string {
+  if (whole.length <= maxChars) return whole;
+  const kept = Math.max(0, maxChars - noteChars);
   const tail = Math.floor(kept / 3);
   return endsOf(whole, kept - tail, tail);
 }
 
+/** One line about a span. */
 const lineOf = ({ span_id: id, status, duration_ms: ms, output, ...span }: AnalysedSpan): string =>
   `${id} ${span.operation_name} ${status} ${ms} ms: ${(span.error_message ?? output).replaceAll(/\s+/g, ' ').slice(0, lineChars)}`.toWellFormed();
 
-const batchSize = 5;
-/** How long an endpoint is taken to refuse a format that it refused: it may have been another fault, or is mended. */
-const knownMs = 300_000;
-
-/** How an endpoint is asked for JSON, the strictest way first; what it does not know it refuses with 400. */
+/** Members of a request that ask for JSON, strictest first. Endpoints refuse a format that they do not know with 400. */
 const formats = [
   { response_format: { type: 'json_schema', json_schema: analysisSchema } },
   { response_format: { type: 'json_object' } },
   {},
 ] as const;
 
-interface Question {
-  readonly spans: readonly AnalysedSpan[];
-  readonly focus: Focus;
-  /** The caller's words about the run. */
-  readonly context: string | undefined;
-}
+/** Time until stricter formats are tried again: the refusal may have had another reason, or the endpoint was upgraded. */
+const retryFormatsMs = 300_000;
 
-interface FailedBatch {
-  readonly span_ids: readonly string[];
-  readonly error: string;
-}
-
-interface Analysed {
-  readonly analysis: Analysis;
-  readonly failed: readonly FailedBatch[];
-}
-
-/** Lets a language model judge spans, some at a time, each time with a line about all the others. */
+/** Asks a language model about spans, in batches, each with one line about each span of the others. */
 export class SpanAnalyst {
-  /** The first of `formats` that this endpoint's model has not refused; the strictest is tried again in the end. */
-  private known = { format: 0, until: 0 };
+  /** Index of the strictest of `formats` that the endpoint has not refused, and when stricter ones are tried again. */
+  private accepted = { format: 0, until: 0 };
 
   constructor(
     private readonly llm: Pick<LlmEndpoint, 'chat'>,
@@ -185,10 +193,10 @@ export class SpanAnalyst {
   ) {}
 
   /**
-   * A batch that fails leaves the others.
-   * @throws UpstreamFailure when all of them fail; the signal's reason when it aborts
+   * Analyses spans. Batches fail independently.
+   * @throws UpstreamFailure if all batches fail; the signal's reason if the signal aborts
    */
-  async analyse({ spans, focus, context }: Question, options: ChatOptions): Promise<Analysed> {
+  async analyse({ spans, focus, context }: Question, options: ChatOptions): Promise<AnalysisResult> {
     const inOrder = [...spans].sort((a, b) => a.start_time_us - b.start_time_us);
     const batches = batchesOf(inOrder);
     const results = await Promise.allSettled(
@@ -207,15 +215,16 @@ export class SpanAnalyst {
     }
     const [first] = results;
     if (answers.length === 0 && first?.status === 'rejected') throw first.reason;
-    return { analysis: merged(answers, new Set(inOrder.map(idOf))), failed };
+    return { analysis: mergeAnswers(answers, new Set(inOrder.map(idOf))), failed };
   }
 
+  /** The text of the model's answer. If the endpoint refuses a format, tries the next one. */
   private async ask(messages: readonly object[], options: ChatOptions): Promise<string> {
-    const first = this.now() < this.known.until ? this.known.format : 0;
+    const first = this.now() < this.accepted.until ? this.accepted.format : 0;
     for (let format = first; ; format++) {
       try {
         const text = await this.llm.chat({ messages, ...formats[format] }, options);
-        if (format > first) this.known = { format, until: this.now() + knownMs };
+        if (format > first) this.accepted = { format, until: this.now() + retryFormatsMs };
         return text;
       } catch (error) {
         const isRefused = error instanceof UpstreamFailure && error.status === 400;

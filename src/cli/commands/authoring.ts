@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawnSync, type StdioOptions } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import {
@@ -12,13 +12,14 @@ import {
 import type { CustomToolView } from '../../../client/types.gen.js';
 import { projectRoot } from '../../base/common/project.js';
 import { ask, type Session } from '../api.js';
-import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from '../project.js';
 import { CliError, codeOf, exit, withHint } from '../output.js';
+import { type Bundle, bundleAt, hasManifest, packBundle, toolAt, toolNamePattern } from '../tool-source.js';
 import { printTool } from './tools.js';
 
-/** Used until the tool reports its own name. */
+/** The name of a dry run that asks a tool for its own name. */
 const placeholderName = 'unnamed';
 
+/** Options of `tool register`. */
 export interface RegisterOptions {
   readonly name?: string;
   readonly update?: boolean;
@@ -28,7 +29,7 @@ export interface RegisterOptions {
 
 /** Uploads a tool's files, or registers only its command if it has no files or stays in place. */
 export async function register(session: Session, path: string, options: RegisterOptions): Promise<void> {
-  const name = options.name ?? (await ownName(session, path, options));
+  const name = options.name ?? (await reportedName(session, path, options));
   const bundle = options.inPlace ? undefined : bundleAt(path, name);
   const requests = bundle ? await uploadRequests(session, bundle) : commandRequests(session, path, name);
   let tool: CustomToolView;
@@ -42,8 +43,8 @@ export async function register(session: Session, path: string, options: Register
   printTool(session.out, tool);
 }
 
-/** The name that a program without a tool.json reports; undefined if it is no valid name. */
-async function ownName(
+/** The name that a program reports in a dry run; undefined if it has a tool.json, or the name is not valid. */
+async function reportedName(
   { client }: Session,
   path: string,
   { inPlace }: RegisterOptions,
@@ -51,20 +52,23 @@ async function ownName(
   if (hasManifest(path)) return undefined;
   const bundle = inPlace ? undefined : bundleAt(path, placeholderName);
   const dryRun = bundle
-    ? tryToolBundle({ client, path: { name: placeholderName }, body: await packed(bundle) })
-    : tryCustomTool({ client, body: projectAt(path, placeholderName) });
+    ? tryToolBundle({ client, path: { name: placeholderName }, body: await packBundle(bundle) })
+    : tryCustomTool({ client, body: toolAt(path, placeholderName) });
   const { name } = (await ask(dryRun)).handshake;
-  return typeof name === 'string' && toolName.test(name) ? name : undefined;
+  return typeof name === 'string' && toolNamePattern.test(name) ? name : undefined;
 }
 
-/** Requests that create a tool and that change an existing one. */
+/** Requests of a registration. */
 interface Requests {
+  /** Creates the tool. @throws CliError `conflict` if it exists */
   create(): Promise<CustomToolView>;
+  /** Changes the existing tool. */
   change(): Promise<CustomToolView>;
 }
 
+/** Requests that upload the tool's files. */
 async function uploadRequests({ client }: Session, bundle: Bundle): Promise<Requests> {
-  const body = await packed(bundle);
+  const body = await packBundle(bundle);
   const path = { name: bundle.manifest.name };
   return {
     create: () => ask(registerToolBundle({ client, path, body })),
@@ -72,14 +76,18 @@ async function uploadRequests({ client }: Session, bundle: Bundle): Promise<Requ
   };
 }
 
+/** Requests that only name the tool's command or URL. */
 function commandRequests({ client }: Session, path: string, newName?: string): Requests {
-  const project = projectAt(path, newName);
-  const { name, ...changes } = project;
+  const tool = toolAt(path, newName);
+  const { name, ...changes } = tool;
   return {
-    create: () => ask(registerCustomTool({ client, body: project })),
+    create: () => ask(registerCustomTool({ client, body: tool })),
     change: () => ask(updateCustomTool({ client, path: { name }, body: changes })),
   };
 }
+
+/** Keeps stdout free for the command's answer. */
+const toStderr: StdioOptions = ['ignore', 2, 2];
 
 /** Commands that install the packages that a file names, without running their code. */
 const installers = [
@@ -92,27 +100,27 @@ const installers = [
 
 /** Installs the packages of a tool into its folder, so that its bundle contains them. */
 export function bundle({ out }: Session, folder: string): void {
-  const needed = installers.filter(({ file }) => existsSync(join(folder, file)));
-  if (needed.length === 0)
+  const installing = installers.filter(({ file }) => existsSync(join(folder, file)));
+  if (installing.length === 0)
     throw new CliError(`${folder} has neither package.json nor requirements.txt`, exit.usage);
-  for (const { command } of needed) {
+  for (const { command } of installing) {
     out.note(`$ ${command}`);
     const [program = '', ...args] = command.split(' ');
-    const { status, error } = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 2] });
+    const { status, error } = spawnSync(program, args, { cwd: folder, stdio: toStderr });
     if (error) throw new CliError(`${program} does not start: ${error.message}`);
     if (status !== 0) throw new CliError(`${program} ended with exit code ${status}`);
   }
   out.answer(
-    { folder, installed: needed.map(({ file }) => file) },
+    { folder, installed: installing.map(({ file }) => file) },
     () => `upload it:  toolkeeper tool register ${folder}`,
   );
 }
 
-/** Creates a tool from a template, with its README and a test. */
+/** Creates a folder with a tool from a template, with its README and a test. */
 export function create({ out }: Session, path: string, { template }: { readonly template: string }): void {
   const folder = resolve(path);
   const name = basename(folder);
-  if (!toolName.test(name))
+  if (!toolNamePattern.test(name))
     throw new CliError(
       `"${name}" is no name for a tool: letters, digits, _ and -; a letter first`,
       exit.usage,

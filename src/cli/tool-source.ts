@@ -16,8 +16,9 @@ import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './output.js';
 
 /** Names that a registration accepts. */
-export const toolName = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+export const toolNamePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
+/** Interpreters by the ending of a program's name. */
 const interpreters: Readonly<Record<string, string>> = {
   '.py': 'python3',
   '.js': 'node',
@@ -29,55 +30,55 @@ const interpreters: Readonly<Record<string, string>> = {
 /** Possible programs of a folder without a tool.json. */
 const programs = ['tool.py', 'tool.mjs', 'tool.js', 'tool.sh'];
 
-/** A project that can run without a server. */
-export type Executable = Project &
-  Required<Pick<Project, 'command' | 'args'>> & { readonly workingDir: string };
+/** A tool of this machine, as it would be registered. */
+type ToolSource = CustomToolCreate;
 
-/** A tool, as it would be registered. */
-type Project = CustomToolCreate;
+/** A tool that `tool dev` can run without a server. */
+export type LocalTool = ToolSource &
+  Required<Pick<ToolSource, 'command' | 'args'>> & { readonly workingDir: string };
 
 /**
- * Reads the project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
- * @param name replaces the project's own name
- * @throws CliError `usage` if there is no project
+ * Reads the tool at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
+ * @param name replaces the tool's own name
+ * @throws CliError `usage` if there is no tool
  */
-export function projectAt(path: string, name?: string): Project {
+export function toolAt(path: string, name?: string): ToolSource {
   const at = resolve(path);
   const stats = statSync(at, { throwIfNoEntry: false });
   if (!stats) throw new CliError(`there is nothing at ${at}`, exit.usage);
-  const project = stats.isDirectory() ? folderProject(at) : fileProject(at);
-  const renamed = { ...project, ...(name !== undefined && { name }) };
-  if (toolName.test(renamed.name)) return renamed;
+  const found = stats.isDirectory() ? toolInFolder(at) : toolInFile(at);
+  const tool = { ...found, ...(name !== undefined && { name }) };
+  if (toolNamePattern.test(tool.name)) return tool;
   throw new CliError(
-    `"${renamed.name}" is no name for a tool (letters, digits, _ and -; a letter first): choose one by --name`,
+    `"${tool.name}" is no name for a tool (letters, digits, _ and -; a letter first): choose one by --name`,
     exit.usage,
   );
 }
 
-/** Whether a path has a tool.json. */
+/** Whether a path is a tool.json, or a folder with one. */
 export const hasManifest = (path: string): boolean =>
   basename(path) === 'tool.json' || existsSync(join(path, 'tool.json'));
 
-/** Reads a project that speaks Toolkeeper's own protocol. @throws CliError `usage` if there is none */
-export function executableAt(path: string): Executable {
-  const project = projectAt(path);
-  const { command, args = [], workingDir, protocol } = project;
+/** Reads a tool that speaks Toolkeeper's own protocol. @throws CliError `usage` if there is none, or it is an MCP server */
+export function localToolAt(path: string): LocalTool {
+  const tool = toolAt(path);
+  const { command, args = [], workingDir, protocol } = tool;
   if (command !== undefined && protocol !== 'mcp')
-    return { ...project, command, args, workingDir: workingDir ?? '.' };
+    return { ...tool, command, args, workingDir: workingDir ?? '.' };
   throw new CliError(
     'an MCP server is registered, and run by the server: tool register, tool test',
     exit.usage,
   );
 }
 
-function folderProject(folder: string): Project {
+function toolInFolder(folder: string): ToolSource {
   const program = ['tool.json', ...programs].find((file) => existsSync(join(folder, file)));
-  if (program !== undefined) return fileProject(join(folder, program));
+  if (program !== undefined) return toolInFile(join(folder, program));
   throw new CliError(`${folder} has no tool.json, nor ${programs.join(', ')}`, exit.usage);
 }
 
-function fileProject(file: string): Project {
-  if (basename(file) === 'tool.json') return manifestProject(file);
+function toolInFile(file: string): ToolSource {
+  if (basename(file) === 'tool.json') return toolInManifest(file);
   const workingDir = dirname(file);
   const stem = basename(file, extname(file));
   // For generic file names, such as tool.py, the folder's name is more specific.
@@ -91,12 +92,12 @@ function fileProject(file: string): Project {
   );
 }
 
-function manifestProject(file: string): Project {
+function toolInManifest(file: string): ToolSource {
   try {
     const text = readFileSync(file, 'utf8');
     if (text.startsWith('\uFEFF'))
       throw new Error('it begins with a byte order mark: save it as UTF-8 without one');
-    const manifest = JSON.parse(text) as CustomToolCreate;
+    const manifest = JSON.parse(text) as ToolSource;
     if (typeof manifest !== 'object' || manifest === null) throw new Error('it holds no object');
     const { name, command, args = [], workingDir } = manifest;
     if (typeof name !== 'string') throw new Error('it names no tool');
@@ -111,9 +112,9 @@ function manifestProject(file: string): Project {
 /** A tool and the files that it runs. */
 export interface Bundle {
   /** The content of its tool.json. */
-  readonly manifest: CustomToolCreate;
-  /** A folder, or one file. */
-  readonly files: string;
+  readonly manifest: ToolSource;
+  /** Path of a folder, or of one file. */
+  readonly path: string;
 }
 
 /**
@@ -122,36 +123,37 @@ export interface Bundle {
  * @throws CliError `usage` if there is no tool, or it runs in another folder
  */
 export function bundleAt(path: string, name?: string): Bundle | undefined {
-  const project = projectAt(path, name);
-  const { command, workingDir, ...others } = project;
+  const { command, workingDir, ...others } = toolAt(path, name);
   if (command === undefined) return undefined;
   const at = resolve(path);
-  const files = basename(at) === 'tool.json' ? dirname(at) : at;
-  const folder = statSync(files).isDirectory() ? files : dirname(files);
+  const source = basename(at) === 'tool.json' ? dirname(at) : at;
+  const folder = statSync(source).isDirectory() ? source : dirname(source);
   if (workingDir != null && resolve(workingDir) !== folder)
     throw new CliError(
       `its workingDir ${workingDir} is another folder than ${folder}: register it with --in-place`,
       exit.usage,
     );
-  return { manifest: { ...others, command: inFolder(folder, command) }, files };
+  return { manifest: { ...others, command: relativeTo(folder, command) }, path: source };
 }
 
-/** The command, relative to the folder if it lies inside, so that it is found wherever the folder is unpacked. */
-function inFolder(folder: string, command: string): string {
+/** A command in the folder becomes relative to it, so that it is found wherever the folder is unpacked. */
+function relativeTo(folder: string, command: string): string {
   const path = relative(folder, command);
   return command.startsWith('/') && !path.startsWith('..') ? `./${path}` : command;
 }
 
 /** A gzipped tar of the files, with the tool.json at its top. Hidden files are left out. */
-export async function packed({ manifest, files }: Bundle): Promise<Blob> {
+export async function packBundle({ manifest, path: source }: Bundle): Promise<Blob> {
   const { create } = await import('tar');
   const work = mkdtempSync(join(tmpdir(), 'toolkeeper-'));
   try {
     const folder = join(work, 'files');
     const archive = join(work, 'bundle.tgz');
     mkdirSync(folder);
-    const target = statSync(files).isDirectory() ? folder : join(folder, basename(files));
-    cpSync(files, target, { recursive: true, filter: (path) => path === files || belongs(path) });
+    const target = statSync(source).isDirectory() ? folder : join(folder, basename(source));
+    // The source itself is copied even if its name begins with a dot.
+    const filter = (path: string): boolean => path === source || isBundled(path);
+    cpSync(source, target, { recursive: true, filter });
     writeFileSync(join(folder, 'tool.json'), `${JSON.stringify(manifest, null, 2)}\n`);
     await create({ cwd: folder, file: archive, gzip: true, portable: true }, ['.']);
     return new Blob([readFileSync(archive)]);
@@ -160,8 +162,8 @@ export async function packed({ manifest, files }: Bundle): Promise<Blob> {
   }
 }
 
-/** Whether a file belongs into a bundle. @throws CliError for links and other special files */
-function belongs(path: string): boolean {
+/** Whether a bundle includes a file. @throws CliError for links and other special files */
+function isBundled(path: string): boolean {
   const name = basename(path);
   if (name.startsWith('.') || name === '__pycache__') return false;
   const stats = lstatSync(path);
