@@ -44,7 +44,7 @@ export class Bundles {
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
     // Checked before reading, because aborting a body closes the connection before the answer is sent.
     if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
-    return this.folders.withFolder(async (work) => {
+    return this.folders.withWorkFolder(async (work) => {
       const archive = join(work, 'upload.tgz');
       const files = join(work, 'files');
       await pipeline(body, limitTo(maxBytes), createWriteStream(archive)).catch((error: unknown) => {

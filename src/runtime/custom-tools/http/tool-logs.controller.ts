@@ -102,6 +102,6 @@ export class ToolLogsController {
   ): Promise<LogPageView> {
     this.fleet.admit(url, headers[replicaHeader]);
     await this.repository.get(name);
-    return this.fleet.own(name, limit, since);
+    return this.fleet.ownPage(name, limit, since);
   }
 }

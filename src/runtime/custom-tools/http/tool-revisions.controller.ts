@@ -176,7 +176,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Query() { revision }: BundleFilesQuery,
   ): Promise<BundleFilesView> {
     const bundle = await this.bundleOf(name, revision);
-    return filesIn(await this.folders.folderOf(bundle.hash, false), bundle);
+    return filesIn(await this.folders.folderOf(bundle.hash, { verify: false }), bundle);
   }
 
   /** The bundle of a tool's current or given revision. @throws Problem `not_found` */

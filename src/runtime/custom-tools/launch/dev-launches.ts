@@ -10,8 +10,9 @@ import { Accounts } from '../accounts/accounts.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { initialTool } from '../entity/settings-rules.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
-import { LaunchPreparation, ToolSandbox } from './launch-preparation.js';
+import { LaunchPreparation } from './launch-preparation.js';
 import { processLimits } from './tool-inspector.js';
+import { ToolSandbox } from './tool-sandbox.js';
 
 /** Prepares tools for `toolkeeper tool dev` without a running server. */
 export type DevLaunches = Awaited<ReturnType<typeof openDevLaunches>>;

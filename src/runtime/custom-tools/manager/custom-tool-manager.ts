@@ -9,9 +9,9 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { columnsOfBroken } from '../state/tool-state.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
-import { restore } from '../entity/revision-content.js';
+import { restoreRevision } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import { type MakeListener, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
@@ -137,7 +137,7 @@ export class CustomToolManager implements ToolHistory {
     if (revision === undefined && this.running.awaits(tool.name)) await this.load(tool.name);
     const active = revision === undefined && this.running.get(tool.name);
     if (active) return work(offeredAs(name, active));
-    if (revision !== undefined) restore(tool, await this.revisions.get(tool, revision));
+    if (revision !== undefined) restoreRevision(tool, await this.revisions.get(tool, revision));
     const temporary = await this.running.build(
       await this.inspector.prepare(tool),
       revision ?? tool.revision,
@@ -177,7 +177,7 @@ export class CustomToolManager implements ToolHistory {
         : await this.revisions.update(tool, content, origin, readAs);
     this.supervisor.rowWritten(saved);
     // A tool with status `error` always gets a new pool, because its present one failed to start.
-    const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
+    const runs = readAs !== 'error' && this.running.get(saved.name)?.alreadyRuns(saved, content);
     if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
     return warnings.length > 0 ? { ...saved, warnings } : saved;
   }
@@ -198,7 +198,7 @@ export class CustomToolManager implements ToolHistory {
    */
   private async run(plan: ToolPlan, tool: CustomTool, revision: number): Promise<void> {
     const wrapper = await this.running.build({ ...plan, tool }, revision);
-    if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
+    if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsSettingsOf(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
       await this.supervisor.report(tool.name, columnsOfBroken(wrapper.backend.unavailable));
@@ -226,7 +226,7 @@ function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
 
 /** Writes the output of an inspected executable into a log. */
 const listenerOf =
-  (book: LogBook): Listen =>
+  (book: LogBook): MakeListener =>
   (redactor) => {
     const output = new PoolOutput(book, redactor);
     return (event) => output.on(event);

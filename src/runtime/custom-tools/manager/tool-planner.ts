@@ -17,9 +17,14 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { columnsAfterAnswer, columnsOfBroken } from '../state/tool-state.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
-import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
+import { differingFiles, isConfiguredAs, restoreRevision } from '../entity/revision-content.js';
 import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
-import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import {
+  type Inspection,
+  type MakeListener,
+  ToolInspector,
+  type ToolPlan,
+} from '../launch/tool-inspector.js';
 
 /** A registration. */
 interface NewTool {
@@ -66,11 +71,11 @@ export class ToolPlanner {
   ) {}
 
   /**
-   * @param listen receives the output of the executable meanwhile
+   * @param makeListener its listener receives the output of the executable meanwhile
    * @throws Problem `invalid_request` with the field, `tool_unavailable`, `not_found`, `conflict`
    */
-  async plan(request: Request, listen?: Listen): Promise<ToolPlan> {
-    if (!('create' in request)) return this.planChange(request, listen);
+  async plan(request: Request, makeListener?: MakeListener): Promise<ToolPlan> {
+    if (!('create' in request)) return this.planChange(request, makeListener);
     const { create, replaces, broken } = request;
     const stored = replaces ? await this.repository.get(create.name) : undefined;
     const wanted = await this.newTool(request, stored);
@@ -78,16 +83,16 @@ export class ToolPlanner {
       const tool = Object.assign(await completedBy(wanted, create), columnsOfBroken(broken));
       return this.inspector.prepare(tool);
     }
-    const inspection = await this.inspector.inspect(wanted, listen);
+    const inspection = await this.inspector.inspect(wanted, makeListener);
     const tool = await completedBy(wanted, create, inspection.handshake);
     return this.planAnswered(tool, inspection, stored && { readAs: stored.status });
   }
 
-  private async planChange(request: ToolChange, listen?: Listen): Promise<ToolPlan> {
+  private async planChange(request: ToolChange, makeListener?: MakeListener): Promise<ToolPlan> {
     const tool = await this.repository.get(request.name);
     const { status: readAs } = tool;
     await this.apply(tool, request);
-    const inspection = await this.inspector.inspect(tool, listen);
+    const inspection = await this.inspector.inspect(tool, makeListener);
     return this.planAnswered(tool, inspection, { readAs, enables: request.enables });
   }
 
@@ -143,7 +148,7 @@ export class ToolPlanner {
             `restore ${files.join(', ')}`,
         );
     }
-    restore(tool, wanted);
+    restoreRevision(tool, wanted);
   }
 
   /**
