@@ -20,7 +20,7 @@ import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../sec
 import { Redactor } from '../../secrets/redactor.js';
 import { Accounts, type AccountServer } from '../accounts/accounts.js';
 import { outboundFetch } from '../accounts/outbound-fetch.js';
-import { tokenMark, withoutSignIn } from '../accounts/process-token.js';
+import { tokenPlaceholder, withoutSignIn } from '../accounts/process-token.js';
 import { ProcessAccounts, ServerAccounts, SharedCredential } from '../accounts/server-credentials.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -107,8 +107,11 @@ export class LaunchPreparation {
   /** Accounts of the callers, for a tool whose processes each get the token of one caller. */
   private processAccounts(tool: CustomTool, env: PlainEnv): ProcessAccounts | undefined {
     if (tool.credentials === 'none') return undefined;
-    if (!Object.values(env).some((value) => value.includes(tokenMark)))
-      throw wrong('/env', `must hold a variable with ${tokenMark}, for the access token of the caller`);
+    if (!Object.values(env).some((value) => value.includes(tokenPlaceholder)))
+      throw wrong(
+        '/env',
+        `must hold a variable with ${tokenPlaceholder}, for the access token of the caller`,
+      );
     return new ProcessAccounts(this.accounts, this.accountServer(tool, env));
   }
 

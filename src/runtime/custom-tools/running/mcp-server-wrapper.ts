@@ -270,7 +270,7 @@ class McpTool implements Tool {
       if (!isInputRequired(result)) return this.resultOf(result, run);
       return this.resultOf(await inRounds(result, run, (next) => slot.run(input, next)), run);
     } catch (thrown) {
-      const error = (await this.server.accounts?.explained(thrown, run.principal)) ?? thrown;
+      const error = (await this.server.accounts?.errorForCaller(thrown, run.principal)) ?? thrown;
       throw error instanceof ToolFailure && error.type === 'tool_error'
         ? asUnasked(error, this.definition.name, run)
         : error;
