@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { until } from '../support/wait.js';
-import { limitConnections, requestBegan, requestEnded } from '../../src/edge/http/request-hooks.js';
+import { limitConnections, requestBegan, requestEnded } from '../../src/edge/http/connections.js';
 
 // real: HTTP over sockets; mock: what answers
 

@@ -9,10 +9,10 @@ import { Problem } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { StaticFile } from '../../web/rest/static-file.js';
 
-/** For assets, whose names contain a hash of their content. */
+/** Cache control of assets, whose names contain a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';
 
-/** Allows scripts and styles of this server only. The nonce is for the style element that the code editor creates. */
+/** Content security policy of the page: allows scripts and styles of this server only. The nonce is for the style element that the code editor creates. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -27,6 +27,7 @@ const policyWith = (nonce: string): string =>
     "require-trusted-types-for 'script'",
   ].join('; ');
 
+/** The page that is shown instead of a console that was not built. */
 const notBuilt = (publicPath: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8" />
@@ -41,7 +42,6 @@ const notBuilt = (publicPath: string): string => `<!doctype html>
 @Controller()
 export class ConsoleController {
   private readonly files: ConsoleFiles;
-
   private readonly publicPath: string;
 
   constructor(@Inject(APP_CONFIG) { root, server }: Pick<AppConfig, 'root' | 'server'>) {
@@ -74,7 +74,7 @@ export class ConsoleController {
   @Get(['console', 'console/*'])
   @Public()
   async page(@Headers('accept') accept: string | undefined, @Res() reply: FastifyReply): Promise<void> {
-    if (!takesPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
+    if (!acceptsPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
     const nonce = randomBytes(16).toString('base64');
     const page = this.files.page(nonce);
     await reply
@@ -89,10 +89,12 @@ export class ConsoleController {
   }
 }
 
+/** Whether a client names HTML among the types that it accepts. */
 const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
-/** Accepts all types, too, because monitors and `curl -I` name none. */
-const takesPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';
+/** Whether a client accepts HTML. All types count, too, because monitors and `curl -I` name none. */
+const acceptsPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';
 
+/** Content types by the extension of a file. */
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -122,6 +124,7 @@ export class ConsoleFiles {
     }
   }
 
+  /** An asset; undefined if the build has none of this name. */
   asset(name: string): StaticFile | undefined {
     return this.assets.get(name);
   }

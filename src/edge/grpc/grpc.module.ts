@@ -22,15 +22,26 @@ import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { HealthModule, HealthService } from '../health/health.module.js';
 import { type Method, ToolHealthMethods } from './tool-health-methods.js';
 
+/** Name of the service in docs/tool-health.proto. */
 const service = 'toolkeeper.v1.ToolHealth';
 const limits = { 'grpc.max_receive_message_length': 65_536, 'grpc.max_concurrent_streams': 100 };
-/** gRPC codes by HTTP status: INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE. */
-const codes: Readonly<Record<number, status>> = { 400: 3, 401: 16, 403: 7, 404: 5, 503: 14 };
+/** gRPC codes by HTTP status. */
+const codes: Readonly<Record<number, status>> = {
+  400: status.INVALID_ARGUMENT,
+  401: status.UNAUTHENTICATED,
+  403: status.PERMISSION_DENIED,
+  404: status.NOT_FOUND,
+  503: status.UNAVAILABLE,
+};
+
+/** Time for open answers to be written when the server stops. */
+const answerGraceMs = 500;
 
 /** The gRPC status of an error; INTERNAL unless `codes` has another one. Fields have their names of the proto file. */
 function statusOf(error: unknown): { readonly code: status; readonly details: string } {
   const { code, detail, details } = loggedProblem(error, newId());
-  const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (big) => `_${big.toLowerCase()}`);
+  const snakeCase = (name: string): string =>
+    name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
   const fields = details.errors?.map(({ pointer, detail: why }) => `${snakeCase(pointer.slice(1))} ${why}`);
   return { code: codes[errorTable[code].http] ?? status.INTERNAL, details: fields?.join('; ') ?? detail };
 }
@@ -41,7 +52,9 @@ function statusOf(error: unknown): { readonly code: status; readonly details: st
  */
 @Injectable()
 export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  /** The port on which it listens; 0 before that. */
   port = 0;
+  /** The callers of running calls, by the metadata of the call. */
   private readonly callers = new WeakMap<Metadata, Principal>();
   private readonly pipe = new DtoPipe();
   private readonly health = new HealthImplementation({ '': 'NOT_SERVING', [service]: 'NOT_SERVING' });
@@ -76,21 +89,21 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
 
   beforeApplicationShutdown(): void {
     this.server.tryShutdown(() => undefined);
-    // Leaves open answers this time to be written.
-    setTimeout(() => this.server.forceShutdown(), 500).unref();
+    setTimeout(() => this.server.forceShutdown(), answerGraceMs).unref();
   }
 
   /** Checks the caller of each call. The health service needs no key; reflection needs the same rights as the docs. */
   private intercept(...[{ path }, call]: Parameters<ServerInterceptor>): ServerInterceptingCall {
     const isProbe = path.startsWith('/grpc.health.v1.');
     const scope = path.endsWith('/RecordExecution') ? 'tools:admin' : 'metrics:read';
-    const own = path.startsWith(`/${service}/`) && { url: path, scopes: [scope] as const };
+    const isOwnMethod = path.startsWith(`/${service}/`);
+    // The other paths are probes, which are public, and reflection.
+    const route = isOwnMethod ? { url: path, scopes: [scope] as const } : { url: '/docs', public: isProbe };
     const onReceiveMetadata = (metadata: Metadata, next: (metadata: Metadata) => void): void => {
       const headers = { ...(metadata.getMap() as Record<string, string>), host: call.getHost() };
-      const visit = { headers, method: 'POST', protocol: 'http', raw: { httpVersion: '2.0' } } as const;
+      const request = { headers, method: 'POST', protocol: 'http', raw: { httpVersion: '2.0' } } as const;
       const admit = async (): Promise<void> => {
-        const route = own || { url: '/docs', public: isProbe };
-        this.callers.set(metadata, await this.policy.admit(visit, route));
+        this.callers.set(metadata, await this.policy.admit(request, route));
         if (isProbe) await this.showReadiness();
         next(metadata);
       };
@@ -99,6 +112,7 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
     return new ServerInterceptingCall(call, { start: (next) => next({ onReceiveMetadata }) });
   }
 
+  /** The handler of a method: checks the request, waits for records of earlier calls, and answers. */
   private handler([type, answer]: Method): handleUnaryCall<object, object> {
     return ({ request, metadata }, callback) => {
       const answering = this.lifecycle.requests.during(async () => {
@@ -107,18 +121,24 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
         await this.recorder.catchUp();
         return answer(dto as never, this.callers.get(metadata) as Principal);
       });
-      answering.then(callback.bind(undefined, null), (error: unknown) => callback(statusOf(error)));
+      answering.then(
+        (result) => callback(null, result),
+        (error: unknown) => callback(statusOf(error)),
+      );
     };
   }
 
   /** Copies the readiness of the server to the health service. */
   private async showReadiness(): Promise<void> {
-    const [{ status: ready }] = await Promise.allSettled([this.readiness.ready(false)]);
-    const serving = ready === 'fulfilled' ? 'SERVING' : 'NOT_SERVING';
-    for (const name of ['', service]) this.health.setStatus(name, serving);
+    const isReady = await this.readiness.ready({ detailed: false }).then(
+      () => true,
+      () => false,
+    );
+    for (const name of ['', service]) this.health.setStatus(name, isReady ? 'SERVING' : 'NOT_SERVING');
   }
 }
 
+/** Tools' health over gRPC. The module is loaded only if GRPC_PORT is set. */
 @Module({
   imports: [AuthModule, ToolHealthModule, HealthModule],
   providers: [ToolHealthMethods, GrpcServer],

@@ -1,4 +1,3 @@
-import { Example, OneOfThese, NullableText, Moment, NullableMoment } from '../../web/rest/dto.js';
 import {
   type ArgumentsHost,
   Catch,
@@ -26,6 +25,7 @@ import { Public, Scopes } from '../../web/auth/scopes.decorator.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { type Replica, Replicas } from '../../base/database/replicas.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { Example, Moment, NullableMoment, NullableText, OneOfThese } from '../../web/rest/dto.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
 import { StartupWork } from '../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
@@ -50,13 +50,13 @@ export class HealthService {
 
   /**
    * Readiness: the start work is over, new calls are accepted, and no part is down.
-   * @param detailed whether to include details of the parts, which are not for everybody
+   * @param detailed whether to include details of the parts, which are for administrators
    */
-  ready(detailed: boolean): Promise<HealthCheckResult> {
-    const rooms = [...this.contributors.health()];
+  ready({ detailed }: { detailed: boolean }): Promise<HealthCheckResult> {
+    const parts = [...this.contributors.health()];
     return this.checks.check([
-      () => this.indicate('server', this.server(), detailed),
-      ...rooms.map(
+      () => this.indicate('server', this.serverHealth(), detailed),
+      ...parts.map(
         ([part, check]) =>
           async () =>
             this.indicate(part, await check(), detailed),
@@ -66,16 +66,17 @@ export class HealthService {
 
   /** Startup: the start work is over. */
   started(): Promise<HealthCheckResult> {
-    return this.checks.check([() => this.indicate('startup', this.startup())]);
+    return this.checks.check([() => this.indicate('startup', this.startupHealth())]);
   }
 
-  private server(): PartHealth {
+  /** Up while new calls are accepted. */
+  private serverHealth(): PartHealth {
     const { state } = this.lifecycle;
     return { status: state === 'ready' ? 'up' : 'down', state, version: this.config.version };
   }
 
   /** Degraded, not down, if some start work failed: the other parts can serve. */
-  private startup(): PartHealth {
+  private startupHealth(): PartHealth {
     const parts = this.startupWork.view();
     const message = this.startupWork.progress?.();
     const shown = { parts, ...(message !== undefined && { message }) };
@@ -84,6 +85,7 @@ export class HealthService {
     return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', ...shown };
   }
 
+  /** A part's health as Terminus reports it. */
   private indicate(part: string, { status, ...details }: PartHealth, detailed = true): HealthIndicatorResult {
     const indicator = this.indicators.check(part);
     const data = detailed ? details : {};
@@ -99,6 +101,7 @@ class TroubledPartView {
   @NullableText('records wait for the database for 40 s') readonly message!: string | null;
 }
 
+/** Records of a replica that are not in the database yet. */
 class JournalLagView {
   @Example(0, 'Records that wait for the database') readonly depth!: number;
   @Example(0, 'Milliseconds for which the oldest of them has waited') readonly oldestMs!: number;
@@ -151,6 +154,7 @@ class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
   }
 }
 
+/** Serves the probes, and the list of replicas. */
 @ApiTags('operations')
 @UseFilters(ProbeFilter)
 @Controller()
@@ -181,7 +185,7 @@ export class HealthController {
       'For readiness probes: 503 while the server starts, drains, does not know its tools or cannot record calls. The details name all parts and their status, with more for the scope `tools:admin`.',
   })
   readyz(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
-    return this.service.ready(scopes.has('tools:admin'));
+    return this.service.ready({ detailed: scopes.has('tools:admin') });
   }
 
   @Get('startupz')
@@ -212,6 +216,7 @@ export class HealthController {
   }
 }
 
+/** The server's own health, and that of its replicas. Tools' health: insight/tool-health. */
 @Module({
   // Terminus would log each failed probe as an error, although the answer has the reason.
   imports: [TerminusModule.forRoot({ logger: false })],

@@ -3,13 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { until } from '../../../test/support/wait.js';
 import { type Problem } from '../../base/common/errors.js';
-import {
-  connectionsFor,
-  limitConnections,
-  refuseBytes,
-  requestBegan,
-  requestEnded,
-} from './request-hooks.js';
+import { connectionsFor, limitConnections, refuseBytes, requestBegan, requestEnded } from './connections.js';
 
 // real: HTTP over sockets; mock: what answers
 

@@ -19,7 +19,8 @@ import { acceptBodies } from '../../web/rest/raw-body.js';
 import { takesGzip, StaticFile } from '../../web/rest/static-file.js';
 import { DtoPipe } from '../../web/rest/dto.pipe.js';
 import type { AppConfig } from '../../base/config/app-config.js';
-import { limitConnections, refuseBytes, registerRequestHooks } from './request-hooks.js';
+import { limitConnections, refuseBytes } from './connections.js';
+import { registerRequestHooks } from './request-hooks.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DocumentBuilder, getSchemaPath, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -54,6 +55,7 @@ function acceptOnlyJson(app: NestFastifyApplication): void {
   acceptBodies(fastify, ['application/x-protobuf', 'application/x-www-form-urlencoded']);
 }
 
+/** Options of Fastify: limits of time and size, proxies and ids. */
 function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Server> {
   return {
     http: { headersTimeout: 60_000, connectionsCheckingInterval: 10_000 },
@@ -83,7 +85,7 @@ function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: Fa
 }
 
 /** Min length of a compressed answer. Shorter ones fit into a few packets anyway. */
-const minChars = 4_096;
+const minCompressedChars = 4_096;
 
 /** Compresses long answers of GET routes in zlib's thread. Calls of tools are POST requests and not compressed. */
 export function compressAnswers(fastify: FastifyInstance): void {
@@ -94,13 +96,14 @@ export function compressAnswers(fastify: FastifyInstance): void {
 
 /** Compresses long texts. Streams and buffers are not changed. */
 const compress: onSendHookHandler = (request, reply, payload, done) => {
-  if (typeof payload !== 'string' || payload.length < minChars) return done(null, payload);
+  if (typeof payload !== 'string' || payload.length < minCompressedChars) return done(null, payload);
   void reply.header('vary', 'accept-encoding');
   if (!takesGzip(request.headers['accept-encoding'])) return done(null, payload);
   void reply.header('content-encoding', 'gzip').removeHeader('content-length');
   gzip(payload, done);
 };
 
+/** Tags of routes in the OpenAPI document, with their descriptions. */
 const tags = {
   tools: 'List and call the tools',
   'custom-tools': 'Register, change and watch executables as tools',
@@ -163,6 +166,7 @@ const pagePolicy = [
   "form-action 'none'",
 ].join('; ');
 
+/** Lets a page of Swagger UI load its own scripts and styles. */
 const allowPage: onRequestHookHandler = (_request, reply, done) => {
   void reply.header('content-security-policy', pagePolicy);
   done();
@@ -202,6 +206,7 @@ export function createDocument(app: NestFastifyApplication): OpenAPIObject {
 const sortMembers = <T>(members: Record<string, T> = {}): Record<string, T> =>
   Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 
+/** An operation of the document, as far as `addUnconfirmed` reads and changes it. */
 interface Operation {
   readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
   [auditedOperation]?: true;
@@ -213,10 +218,10 @@ function addUnconfirmed(path: string, method: string, operation: Operation): voi
   delete operation[auditedOperation];
   if (!isAudited || !isAct(method.toUpperCase(), path) || responses['201']) return;
   const { content } = responses['200'] ?? {};
-  const own = content?.['application/json']?.schema;
-  const more = { $ref: getSchemaPath(UnconfirmedView) };
+  const answer = content?.['application/json']?.schema;
+  const unconfirmed = { $ref: getSchemaPath(UnconfirmedView) };
   responses['202'] = {
     description: 'The change is made, but some replicas did not confirm it within two seconds',
-    content: { 'application/json': { schema: own ? { allOf: [own, more] } : more } },
+    content: { 'application/json': { schema: answer ? { allOf: [answer, unconfirmed] } : unconfirmed } },
   };
 }

@@ -22,10 +22,10 @@ export function drainOnSignals(
   hasParent: boolean,
 ): void {
   const lifecycle = app.get(Lifecycle);
-  let draining = false;
+  let hasBegun = false;
   const drain = (why: string, delayMs = 0): void => {
-    if (draining) return;
-    draining = true;
+    if (hasBegun) return;
+    hasBegun = true;
     const logger = app.get(Logger);
     logger.log(`${why}: draining in ${delayMs} ms, ${lifecycle.requests.count} requests in flight`);
     if (delayMs === 0) lifecycle.drain();
@@ -47,10 +47,13 @@ export function drainOnSignals(
   process.on('SIGTERM', (why) => drain(why, drainDelayMs));
   process.on('SIGINT', (why) => drain(why));
   if (!hasParent) return;
-  const orphaned = (): void => drain('its parent is gone');
-  if (process.connected) process.once('disconnect', orphaned);
-  else orphaned();
+  const onParentGone = (): void => drain('its parent is gone');
+  if (process.connected) process.once('disconnect', onParentGone);
+  else onParentGone();
 }
+
+/** Time for open answers to be written after the app has begun to close. */
+const socketGraceMs = 2_000;
 
 /** Closes the app, and after `socketGraceMs` all sockets that are still open. */
 export async function closeApp(app: NestFastifyApplication): Promise<void> {
@@ -59,8 +62,6 @@ export async function closeApp(app: NestFastifyApplication): Promise<void> {
   await app.close();
   clearTimeout(timer);
 }
-
-const socketGraceMs = 2_000;
 
 /** Provides the server's lifecycle state, its startup work, tool events and long-lived streams. */
 @Global()

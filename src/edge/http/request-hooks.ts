@@ -1,7 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import type { Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy, docsRoute } from '../../web/auth/access-policy.js';
 import { KnownKeys } from '../../web/auth/known-keys.js';
@@ -12,22 +11,14 @@ import { Cancellation } from '../../base/common/cancellation.js';
 import { Problem } from '../../base/common/errors.js';
 import { refuseDeepBody } from '../../base/common/json-depth.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
-import { problemBody, ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
+import { ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
 import { RequestContext, RequestLog } from '../../base/observability/request-log.js';
-import { readFileSync } from 'node:fs';
-import { newId } from '../../base/common/ids.js';
+import { requestBegan, requestEnded } from './connections.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Cancelled when the client leaves before its answer is written. (Fastify's own signal aborts on normal POSTs.) */
     cancellation: Cancellation;
-  }
-}
-
-declare module 'node:net' {
-  interface Socket {
-    /** Requests without a complete answer. */
-    openRequests?: number;
   }
 }
 
@@ -41,7 +32,6 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   const context = app.get(RequestContext, { strict: false });
   const log = app.get(RequestLog);
   const openAnswers = new Map<ServerResponse, FastifyRequest>();
-
   const admit = admission(app.get(AccessPolicy), knownRoutes(fastify));
 
   // Declared, so that all request objects have the same shape for V8.
@@ -85,37 +75,41 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   closeAnswersOnChange(openAnswers, lifecycle, app);
 }
 
-/** Lets a request in at once, or when its access token is verified. */
+/** Lets a request in at once, or when its access token is verified; answers it if it is refused. */
 function admission(policy: AccessPolicy, routes: readonly KnownRoute[]) {
   const problems = new ProblemFilter();
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const admitted = (principal: Principal): void => {
+    const goOn = (principal: Principal): void => {
       request.principal = principal;
       if (principal.token) endStreamAt(principal.token.expiresAt, reply.raw);
       if (request.is404) refuseMethod(request, routes);
       done();
     };
-    const refused = (error: unknown): void => problems.send(error, request, reply);
+    const refuse = (error: unknown): void => problems.send(error, request, reply);
     try {
       requestBegan(request.raw.socket);
       const principal = policy.admit(request, request.routeOptions.config);
-      if (principal instanceof Promise) principal.then(admitted).catch(refused);
-      else admitted(principal);
+      if (principal instanceof Promise) principal.then(goOn).catch(refuse);
+      else goOn(principal);
     } catch (error) {
-      refused(error);
+      refuse(error);
     }
   };
 }
 
+/** Max delay of a timer in Node.js. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /** Ends an event stream when the token that opened it expires. */
 function endStreamAt(at: number, raw: ServerResponse): void {
-  const end = (): void => void (isEventStream(raw) && raw.destroy());
+  const end = (): void => {
+    if (isEventStream(raw)) raw.destroy();
+  };
   const timer = setTimeout(end, Math.min(maxTimerMs, Math.max(0, at - Date.now()))).unref();
   raw.once('close', () => clearTimeout(timer));
 }
 
+/** Ends open answers, or their connections, when the rights of their callers or the state of the server change. */
 function closeAnswersOnChange(
   openAnswers: ReadonlyMap<ServerResponse, FastifyRequest>,
   lifecycle: Lifecycle,
@@ -139,36 +133,10 @@ function closeAnswersOnChange(
 const isEventStream = (raw: ServerResponse): boolean =>
   String(raw.getHeader('content-type')).startsWith('text/event-stream');
 
-/** Maximum requests of one connection without a complete answer. */
-const maxOpen = 8;
-/** Refused requests on a connection after which it is closed. */
-const maxRefused = 8;
-
-/**
- * Counts a request on its connection; `requestEnded` MUST follow.
- * @throws Problem `rate_limited` if too many wait there
- */
-export function requestBegan(socket: Socket): void {
-  const open = (socket.openRequests ?? 0) + 1;
-  socket.openRequests = open;
-  if (open > maxOpen + maxRefused) socket.destroy();
-  if (open > maxOpen) throw tooMany;
-}
-
-/** Stops counting a request on its connection. */
-export function requestEnded(socket: Socket): void {
-  if (socket.openRequests) socket.openRequests--;
-}
-
-const tooMany = new Problem(
-  'rate_limited',
-  `More than ${maxOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
-  { headers: { connection: 'close' } },
-);
-
 /** Max body of a public route: enough for a key, because anybody may send it. */
 const publicBodyBytes = 16_384;
 
+/** A path of the server and its methods. */
 interface KnownRoute {
   readonly path: RegExp;
   readonly methods: readonly string[];
@@ -201,71 +169,4 @@ function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRou
   const allow = [...methods].sort().join(', ');
   const detail = `${path} does not accept ${method}; it accepts ${allow}`;
   throw new Problem('invalid_request', detail, { status: 405, headers: { allow } });
-}
-
-const maxConnections = 10_000;
-/** Time without any read by the client after which an answer is abandoned. */
-const unreadMs = 30_000;
-
-/** Limits the connections of all clients together. Beyond the limit a new one replaces the oldest idle one. */
-export function limitConnections(server: Server, max = connectionsFor(openFilesLimit())): void {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    socket.openRequests = 0;
-    if (sockets.size >= max) (oldestIdle(sockets) ?? socket).destroy();
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  // Only idle connections and unread answers time out, because a running call may be silent.
-  server.setTimeout(unreadMs, (socket) => {
-    if (!socket.openRequests || socket.writableLength > 0) socket.destroy();
-  });
-}
-
-function oldestIdle(sockets: Iterable<Socket>): Socket | undefined {
-  for (const socket of sockets) if (!socket.destroyed && !socket.openRequests) return socket;
-  return undefined;
-}
-
-/** Answers bytes that are not a request, or that came too late, on the socket itself. */
-export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (socket.destroyed || error.code === 'ECONNRESET') return;
-  // While an answer is open, the client would take these bytes for a part of it.
-  if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
-  socket.destroy(error);
-}
-
-/** Max connections for a limit of open files: half of them, the rest is for tools, database and journal. */
-export const connectionsFor = (openFiles: number): number =>
-  Math.max(1, Math.min(maxConnections, Math.floor(openFiles / 2)));
-
-/** Maximum open files of this process; Infinity if unknown. */
-function openFilesLimit(): number {
-  try {
-    const limits = readFileSync('/proc/self/limits', 'utf8');
-    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
-  } catch {
-    return Infinity;
-  }
-}
-
-const statusOfCode: Readonly<Record<string, readonly [status: number, reason: string, detail: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'The request was not sent in time (60 s)'],
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'The headers are longer than 16 KiB'],
-};
-
-function rawAnswer(code = ''): string {
-  const [status, reason, detail] = statusOfCode[code] ?? [400, 'Bad Request', 'This is no HTTP request'];
-  const id = newId();
-  const body = JSON.stringify(problemBody(new Problem('invalid_request', detail, { status }), id));
-  return [
-    `HTTP/1.1 ${status} ${reason}`,
-    'content-type: application/problem+json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${id}`,
-    ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
-    'connection: close',
-    '',
-    body,
-  ].join('\r\n');
 }

@@ -14,12 +14,13 @@ import {
   type Question,
 } from '../../web/contract/asks.js';
 import { type Answer, errorOf, notificationOf, type Message } from './mcp-messages.js';
-import { acceptsStream, type Asked, done, type Params, sessionHeader } from './mcp-methods.js';
+import { acceptsStream, type Incoming, answerWith, type Params, sessionHeader } from './mcp-methods.js';
 
+/** Modes of MCP's elicitation. */
 const modes = ['form', 'url'] as const;
 const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
 /** Client capabilities that let a server send requests. */
-const askable = ['elicitation', 'sampling', 'roots'];
+const askingCapabilities = ['elicitation', 'sampling', 'roots'];
 
 /** How a call can ask its MCP client: live over the call's stream (until 2025-11-25), or in rounds (2026-07-28). */
 @Injectable()
@@ -37,8 +38,8 @@ export class McpAsks {
     return [randomUUID(), ...(declared.length > 0 ? declared : ['form'])].join('.');
   }
 
-  /** Undefined if the client cannot be asked. @param send puts a message on the stream that answers the call */
-  forCall({ message, isModern, request }: Asked, send: (message: Message) => void): Asks | undefined {
+  /** How a call can ask its client; undefined if it cannot. @param send puts a message on the stream that answers the call */
+  forCall({ message, isModern, request }: Incoming, send: (message: Message) => void): Asks | undefined {
     if (isModern) return roundsOf(message.params ?? {});
     const declared = String(request.headers[sessionHeader] ?? '')
       .split('.')
@@ -46,11 +47,11 @@ export class McpAsks {
     if (declared.length === 0 || !acceptsStream(request)) return undefined;
     const elicitation = Object.fromEntries(declared.map((mode) => [mode, {}]));
     const live: Asks['live'] = (question, over) => {
-      const to = {
+      const client = {
         send: (id: string) => send({ jsonrpc: '2.0', id, ...asLegacy(question, id) }),
         withdraw: (requestId: string) => send(notificationOf('notifications/cancelled', { requestId })),
       };
-      return this.questions.ask(principalOf(request), to, over);
+      return this.questions.ask(principalOf(request), client, over);
     };
     return { capabilities: { elicitation }, live };
   }
@@ -73,7 +74,7 @@ export class McpAsks {
 export function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
   const declared = isObject(_meta) ? _meta[capabilitiesMember] : undefined;
   const entries = Object.entries(isObject(declared) ? declared : {});
-  const capabilities = Object.fromEntries(entries.filter(([name]) => askable.includes(name)));
+  const capabilities = Object.fromEntries(entries.filter(([name]) => askingCapabilities.includes(name)));
   if (requestState === undefined) return { capabilities };
   if (typeof requestState !== 'string') throw new Problem('invalid_request', 'requestState must be a string');
   if (!isObject(inputResponses)) throw new Problem('invalid_request', 'inputResponses must be an object');
@@ -86,27 +87,29 @@ export const askingResult = ({ inputRequests, requestState }: InputRequired): ob
   requestState,
 });
 
+/** Name of the question in rounds. */
 const signIn = 'sign_in';
+/** MCP's error code for a request that needs a visit to a URL first. */
 const urlNeeded = -32042;
 
 /** The sign-in refusal as a URL question. Undefined if it has no URL, the client cannot show one, or the user declined. */
 export function signInQuestion(
-  asked: Asked,
+  incoming: Incoming,
   { detail: message, details: { signInUrl: url } }: Problem,
   asks: Asks | undefined,
 ): Answer | undefined {
   const question = { method: 'elicitation/create', params: { mode: 'url', message, url } };
   if (url === undefined || missingFor(question, asks?.capabilities)) return undefined;
-  const { id, params = {} } = asked.message;
-  if (!asked.isModern)
+  const { id, params = {} } = incoming.message;
+  if (!incoming.isModern)
     return errorOf(id, urlNeeded, message, {
       elicitations: [{ ...question.params, elicitationId: randomUUID() }],
     });
   const { [signIn]: response } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
   if (isObject(response) && response['action'] !== 'accept') return undefined;
-  return done(asked, { inputRequests: { [signIn]: question } }, 'input_required');
+  return answerWith(incoming, { inputRequests: { [signIn]: question } }, 'input_required');
 }
 
-/** Before 2026-07-28 a URL question carries its own id. */
+/** A question as clients before 2026-07-28 read it: a URL question carries its own id. */
 const asLegacy = ({ method, params }: Question, id: string): Question =>
   modeOf(params) === 'url' ? { method, params: { elicitationId: id, ...params } } : { method, params };

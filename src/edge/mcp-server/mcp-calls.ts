@@ -23,17 +23,18 @@ import {
 } from './mcp-messages.js';
 import {
   acceptsStream,
-  type Answered,
-  type Asked,
-  done,
+  type McpAnswer,
+  type Incoming,
+  answerWith,
   type Methods,
+  type Params,
   ownMembers,
-  refused,
+  withStatus,
   sessionHeader,
 } from './mcp-methods.js';
 import { InputRequired } from '../../web/contract/asks.js';
 import { askingResult, McpAsks, signInQuestion } from './mcp-asks.js';
-import { mismatch, ParamHeaders } from './mcp-revisions.js';
+import { headerMismatch, ParamHeaders } from './mcp-revisions.js';
 import { McpTasks } from './mcp-tasks.js';
 import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
 import { virtualServerOf } from './virtual-server.js';
@@ -44,7 +45,7 @@ const ringLimits = { maxEntries: 10_000, maxBytes: 262_144 };
 /** Handles `tools/call`: directly, as a stream of progress and the result, or as a task. */
 @Injectable()
 export class McpCalls {
-  readonly methods: Methods = { 'tools/call': { handle: (asked) => this.call(asked) } };
+  readonly methods: Methods = { 'tools/call': { handle: (incoming) => this.call(incoming) } };
   /** Running calls that their client may cancel by a message, by `cancelKey`. */
   private readonly cancellable = new Map<string, Cancellation>();
   private readonly paramHeaders = new ParamHeaders();
@@ -63,25 +64,33 @@ export class McpCalls {
     if (key !== undefined) this.cancellable.get(key)?.cancel();
   }
 
-  private async call(asked: Asked): Promise<Answered> {
-    const { message, isModern, request, reply } = asked;
+  private async call(incoming: Incoming): Promise<McpAnswer> {
+    const { message, isModern, request, reply } = incoming;
     const { name: calledAs, arguments: given, _meta: about = {} } = message.params ?? {};
     const input = given ?? {};
     if (typeof calledAs !== 'string') throw new Problem('invalid_request', 'name must be a string');
-    const name = ownName(calledAs, request);
+    const tool = ownName(calledAs, request);
     // Some clients send the arguments as JSON text, which the door parses. The modern era needs an object, because
     // headers repeat its members.
     if (!isObject(input) && (isModern || typeof input !== 'string'))
       throw new Problem('invalid_request', 'arguments must be an object');
-    const differing = isModern && isObject(input) && this.differingHeader(name, input, request);
+    const differing = isModern && isObject(input) && this.differingHeader(tool, input, request);
     if (differing) {
-      const { code, message: why } = mismatch(differing);
-      return refused(reply, 400, errorOf(message.id, code, why));
+      const { code, message: why } = headerMismatch(differing);
+      return withStatus(reply, 400, errorOf(message.id, code, why));
     }
     const { idempotencyKey, ...context } = ownMembers(about);
-    const call = callOf({ tool: name, input, context, idempotencyKey, trace: about }, request);
-    const task = isModern ? await this.tasks.create(asked, call) : undefined;
-    if (task) return task;
+    const call = callOf({ tool, input, context, idempotencyKey, trace: about }, request);
+    const task = isModern ? await this.tasks.create(incoming, call) : undefined;
+    return task ?? this.callAtOnce(incoming, call, about);
+  }
+
+  /**
+   * Runs a call that is no task. The answer is a stream if the call sends a message before its result.
+   * @param about `_meta` of the request
+   */
+  private async callAtOnce(incoming: Incoming, call: CallRequest, about: Params): Promise<McpAnswer> {
+    const { message, isModern, request, reply } = incoming;
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);
@@ -93,52 +102,53 @@ export class McpCalls {
       firstMessage.resolve(messages);
     };
     const mayStream = acceptsStream(request);
-    const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
+    const minLevel = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
-      const notification = noticeMessage(notice, about['progressToken'], logs);
+      const notification = noticeMessage(notice, about['progressToken'], minLevel);
       if (notification) send(notification);
     };
-    const asks = this.asks.forCall(asked, send);
-    const ended = this.run(asked, { ...call, asks, ...(mayStream && { onProgress }) }).finally(() => {
+    const asks = this.asks.forCall(incoming, send);
+    const answer = this.run(incoming, { ...call, asks, ...(mayStream && { onProgress }) }).finally(() => {
       if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
-    const first = await Promise.race([firstMessage.promise, ended]);
+    const first = await Promise.race([firstMessage.promise, answer]);
     if (!(first instanceof EventRing)) {
       if (!cancellation.isCancelled) return first;
+      // A cancelled call has no answer.
       void reply.status(202);
       return undefined;
     }
     void reply.headers(sseHeaders);
     const following = { ring: first, place: 0, eventOf: eventOfMessage, missedEvent: missedNotices };
     const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
-    void ended.then((last) => stream.finish(messageEvent(last)));
+    void answer.then((last) => stream.finish(messageEvent(last)));
     return stream;
   }
 
   /** The first header that differs from the argument which it repeats, in the modern era. */
-  private differingHeader(name: string, input: object, request: FastifyRequest): string | undefined {
-    const schema = this.tools.find(name, principalOf(request))?.definition.inputSchema;
-    return schema && this.paramHeaders.findWrong(schema, input, request.headers);
+  private differingHeader(tool: string, input: object, request: FastifyRequest): string | undefined {
+    const schema = this.tools.find(tool, principalOf(request))?.definition.inputSchema;
+    return schema && this.paramHeaders.firstMismatch(schema, input, request.headers);
   }
 
   /** Runs a call. Never rejects: refusals are answers. */
-  private async run(asked: Asked, call: CallRequest): Promise<Answer> {
-    const { message, isModern, request, reply } = asked;
+  private async run(incoming: Incoming, call: CallRequest): Promise<Answer> {
+    const { message, isModern, request, reply } = incoming;
     const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
     try {
       const { outcome } = await this.tools.call(call);
       if (isModern && outcome.status !== 'success' && outcome.error.type === 'capability_missing') {
         const { code, message: why, data } = outcome.error;
-        return refused(reply, 400, errorOf(message.id, code, why, data));
+        return withStatus(reply, 400, errorOf(message.id, code, why, data));
       }
-      return done(asked, toolResultOf(outcome, isMcp, isModern));
+      return answerWith(incoming, toolResultOf(outcome, isMcp, isModern));
     } catch (error) {
-      if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
+      if (error instanceof InputRequired) return answerWith(incoming, askingResult(error), 'input_required');
       const problem = loggedProblem(error, request.id);
-      const asking = signInQuestion(asked, problem, call.asks);
-      if (asking) return asking;
+      const question = signInQuestion(incoming, problem, call.asks);
+      if (question) return question;
       return isForTheModel(problem)
-        ? done(asked, refusedResult(problem, request.id))
+        ? answerWith(incoming, refusedResult(problem, request.id))
         : problemAnswer(message.id, problem, request.id);
     }
   }
@@ -146,8 +156,8 @@ export class McpCalls {
 
 /** The tool's own name, which a virtual server may replace. @throws Problem `tool_not_found` */
 function ownName(name: string, request: FastifyRequest): string {
-  const own = virtualServerOf(principalOf(request))?.contents.tools;
-  const tool = own ? own.get(name)?.own : name;
+  const renamed = virtualServerOf(principalOf(request))?.contents.tools;
+  const tool = renamed ? renamed.get(name)?.own : name;
   if (tool !== undefined) return tool;
   throw new Problem('tool_not_found', `There is no tool named ${JSON.stringify(name)} in this MCP server`);
 }

@@ -15,17 +15,17 @@ import { errorOf, invalidParams } from './mcp-messages.js';
 import { roundsOf } from './mcp-asks.js';
 import { McpSkills } from './mcp-skills.js';
 import {
-  type Answered,
-  type Asked,
+  type McpAnswer,
+  type Incoming,
   cursorIn,
-  done,
-  fresh,
+  answerWith,
+  uncached,
   itemsOnPage,
   metaPrefix,
   type Methods,
   ownMembers,
   type Params,
-  refused,
+  withStatus,
   sessionHeader,
   textIn,
 } from './mcp-methods.js';
@@ -35,44 +35,47 @@ import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
 /** The code for an unknown resource before 2026-07-28; since then it is that of invalid parameters. */
 const resourceNotFound = -32002;
-const isUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
+const meansUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
 
 /** Max sessions with watched resources; the least recently used are dropped. */
 const maxSessions = 1_000;
 /** Max watched resources of a session. */
 export const maxWatched = 100;
+/** URIs of resources. */
 type Watched = LRUCache<string, true>;
 
+/** Compares by key. */
 const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
 
-/** Kinds of executions by the first part of the method. */
+/** Kinds of executions, by the first part of the method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
-/** A request's `_meta`, and how its client can be asked. */
-interface About {
+/** Details of a request that a server gets, too: its `_meta`, and how its client can be asked. */
+interface RequestDetails {
   readonly meta?: Params | undefined;
   readonly asks?: Asks | undefined;
 }
 /** Clients of the legacy era cannot be asked: that needs a stream, which these methods do not open. */
-const aboutOf = ({ message: { params = {} }, isModern }: Asked): About => ({
+const detailsOf = ({ message: { params = {} }, isModern }: Incoming): RequestDetails => ({
   meta: params._meta,
   asks: isModern ? roundsOf(params) : undefined,
 });
 
+/** A method that uses an offer of a server. */
 type Method = `${keyof typeof kinds}/${string}`;
 
 /** Handles the methods that list tools, resources and prompts, and those that use resources and prompts. */
 @Injectable()
 export class McpCatalogue {
   readonly methods: Methods = {
-    'tools/list': { handle: async (asked) => done(asked, await this.listTools(asked)) },
+    'tools/list': { handle: async (incoming) => answerWith(incoming, await this.listTools(incoming)) },
     'resources/list': this.listing('resources', 'resources'),
     'resources/templates/list': this.listing('templates', 'resourceTemplates'),
-    'resources/read': { handle: (asked) => this.readResource(asked) },
-    'resources/subscribe': { only: 'legacy', handle: (asked) => this.subscribe(asked) },
-    'resources/unsubscribe': { only: 'legacy', handle: (asked) => this.unsubscribe(asked) },
+    'resources/read': { handle: (incoming) => this.readResource(incoming) },
+    'resources/subscribe': { only: 'legacy', handle: (incoming) => this.subscribe(incoming) },
+    'resources/unsubscribe': { only: 'legacy', handle: (incoming) => this.unsubscribe(incoming) },
     'prompts/list': this.listing('prompts', 'prompts'),
-    'prompts/get': { handle: (asked) => this.getPrompt(asked) },
-    'completion/complete': { handle: (asked) => this.complete(asked) },
+    'prompts/get': { handle: (incoming) => this.getPrompt(incoming) },
+    'completion/complete': { handle: (incoming) => this.complete(incoming) },
   };
 
   /** Watched resources by key and session. */
@@ -85,10 +88,15 @@ export class McpCatalogue {
   ) {}
 
   /** Reads a resource; undefined if the caller has none with this URI. @throws Refusal if the read was not sent */
-  async read(uri: string, request: FastifyRequest, about?: About): Promise<ToolOutcome | undefined> {
+  async read(
+    uri: string,
+    request: FastifyRequest,
+    details?: RequestDetails,
+  ): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
-    const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, about));
-    if (outcome?.status !== 'success') return isUnknown(outcome?.error.code) ? undefined : outcome;
+    const outcome =
+      found && (await this.requestFrom(found, 'resources/read', { uri: found.own }, request, details));
+    if (outcome?.status !== 'success') return meansUnknown(outcome?.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
     const renamed = contents.map((each: unknown) =>
@@ -103,7 +111,8 @@ export class McpCatalogue {
    */
   async watch(uri: string, request: FastifyRequest): Promise<boolean> {
     const found = await this.offers.resource(uri, ...callerOf(request));
-    const outcome = found && (await this.ask(found, 'resources/subscribe', { uri: found.own }, request));
+    const outcome =
+      found && (await this.requestFrom(found, 'resources/subscribe', { uri: found.own }, request));
     return outcome?.status === 'success';
   }
 
@@ -121,54 +130,15 @@ export class McpCatalogue {
     name: string,
     given: unknown,
     request: FastifyRequest,
-    about?: About,
+    details?: RequestDetails,
   ): Promise<ToolOutcome | undefined> {
     const offered = await this.offers.list('prompts', ...callerOf(request));
     const found = offered.find(({ key }) => key === name);
     const params = { name: found?.own, ...(given !== undefined && { arguments: given }) };
-    return found && this.ask(found, 'prompts/get', params, request, about);
+    return found && this.requestFrom(found, 'prompts/get', params, request, details);
   }
 
-  /** Sends a request to a server through the door. */
-  private async ask(
-    { server }: Offered,
-    method: Method,
-    params: JsonObject,
-    request: FastifyRequest,
-    { meta = {}, asks }: About = {},
-  ): Promise<ToolOutcome> {
-    const { idempotencyKey: _none, ...context } = ownMembers(meta);
-    const asked = { tool: server.definition.name, input: { method, params }, context, trace: meta };
-    const kind = kinds[method.split('/')[0] as keyof typeof kinds];
-    return (await this.tools.call({ ...callOf(asked, request), kind, asks })).outcome;
-  }
-
-  /** @throws Problem `invalid_request` for an invalid cursor */
-  private async listTools({ isModern, request, message }: Asked): Promise<object> {
-    const { _meta } = message.params ?? {};
-    const uiSession = _meta?.[`${metaPrefix}uiSession`];
-    const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
-    const lister = listerOf(request, uiSession);
-    const server = virtualServerOf(lister.principal);
-    const { data, nextCursor } = server
-      ? this.toolsOf(server, lister, wanted.cursor)
-      : await this.tools.list(wanted, lister);
-    const tools = isModern ? data : data.map(forOldClient);
-    return cached({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
-  }
-
-  private toolsOf({ contents }: VirtualServer, lister: Lister, cursor?: string): Page<object> {
-    const listed = [...contents.tools].flatMap(([name, { own, description }]) => {
-      const tool = this.tools.find(own, lister.principal);
-      if (!tool || !isShown(tool, lister)) return [];
-      return [{ ...tool.definition, name, ...(description !== undefined && { description }) }];
-    });
-    const sorted = listed.sort((a, b) => (a.name < b.name ? -1 : 1));
-    const { data, nextCursor } = pageOf(sorted, ({ name }) => name, itemsOnPage, cursor);
-    return { data: data.map((each) => toolFormats.mcp(each)), nextCursor };
-  }
-
-  /** A page of a list. @throws Problem `invalid_request` for an invalid cursor */
+  /** A page of a list. @param own items of this server itself @throws Problem `invalid_request` for an invalid cursor */
   async page(
     what: OfferList,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
@@ -180,83 +150,131 @@ export class McpCatalogue {
     return { data: data.map(({ server, item }) => ({ server: server?.server ?? '', item })), nextCursor };
   }
 
+  /** Sends a request to a server through the door. */
+  private async requestFrom(
+    { server }: Offered,
+    method: Method,
+    params: JsonObject,
+    request: FastifyRequest,
+    { meta = {}, asks }: RequestDetails = {},
+  ): Promise<ToolOutcome> {
+    const { idempotencyKey: _none, ...context } = ownMembers(meta);
+    const call = { tool: server.definition.name, input: { method, params }, context, trace: meta };
+    const kind = kinds[method.split('/')[0] as keyof typeof kinds];
+    return (await this.tools.call({ ...callOf(call, request), kind, asks })).outcome;
+  }
+
+  /** A page of the tools that the caller may call. @throws Problem `invalid_request` for an invalid cursor */
+  private async listTools({ isModern, request, message }: Incoming): Promise<object> {
+    const { _meta } = message.params ?? {};
+    const uiSession = _meta?.[`${metaPrefix}uiSession`];
+    const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
+    const lister = listerOf(request, uiSession);
+    const server = virtualServerOf(lister.principal);
+    const { data, nextCursor } = server
+      ? this.toolsOf(server, lister, wanted.cursor)
+      : await this.tools.list(wanted, lister);
+    const tools = isModern ? data : data.map(forOldClient);
+    return withCacheHints({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
+  }
+
+  /** A page of a virtual server's tools. */
+  private toolsOf({ contents }: VirtualServer, lister: Lister, cursor?: string): Page<object> {
+    const listed = [...contents.tools].flatMap(([name, { own, description }]) => {
+      const tool = this.tools.find(own, lister.principal);
+      if (!tool || !isShown(tool, lister)) return [];
+      return [{ ...tool.definition, name, ...(description !== undefined && { description }) }];
+    });
+    const sorted = listed.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const { data, nextCursor } = pageOf(sorted, ({ name }) => name, itemsOnPage, cursor);
+    return { data: data.map((each) => toolFormats.mcp(each)), nextCursor };
+  }
+
+  /** The method that lists offers. @param member of the result that has the items */
   private listing(what: OfferList, member: string): Methods[string] {
     return {
-      handle: async (asked) => {
-        const wanted = { cursor: cursorIn(asked.message), limit: itemsOnPage };
-        const own = what === 'resources' ? await this.skills.resources(asked.request) : [];
-        const { data, nextCursor } = await this.page(what, wanted, asked.request, own);
+      handle: async (incoming) => {
+        const wanted = { cursor: cursorIn(incoming.message), limit: itemsOnPage };
+        const own = what === 'resources' ? await this.skills.resources(incoming.request) : [];
+        const { data, nextCursor } = await this.page(what, wanted, incoming.request, own);
         const items = data.map(({ item }) => item);
         const page = { [member]: items, ...(nextCursor !== null && { nextCursor }) };
-        return done(asked, cached(page, asked.isModern));
+        return answerWith(incoming, withCacheHints(page, incoming.isModern));
       },
     };
   }
 
-  private async readResource(asked: Asked): Promise<Answered> {
-    const { message, request, isModern } = asked;
+  private async readResource(incoming: Incoming): Promise<McpAnswer> {
+    const { message, request, isModern } = incoming;
     const uri = textIn(message.params, 'uri');
     const skill = await this.skills.read(uri, request);
-    if (skill) return done(asked, cached(skill, isModern));
-    const outcome = await this.read(uri, request, aboutOf(asked));
+    if (skill) return answerWith(incoming, withCacheHints(skill, isModern));
+    const outcome = await this.read(uri, request, detailsOf(incoming));
     const code = isModern ? invalidParams : resourceNotFound;
     return outcome
-      ? answered(asked, outcome)
+      ? answerOfOutcome(incoming, outcome)
       : errorOf(message.id, code, `There is no resource ${uri}`, { uri });
   }
 
-  private async subscribe(asked: Asked): Promise<Answered> {
-    const { message, request } = asked;
+  private async subscribe(incoming: Incoming): Promise<McpAnswer> {
+    const { message, request } = incoming;
     const uri = textIn(message.params, 'uri');
     if (!(await this.watch(uri, request))) {
       const why = `There is no resource ${uri} whose server reports updates`;
       return errorOf(message.id, resourceNotFound, why);
     }
     this.watchedBy(request).set(uri, true);
-    return done(asked, {});
+    return answerWith(incoming, {});
   }
 
   /** Stops forwarding updates. The server's subscription stays, because other clients may need it. */
-  private unsubscribe(asked: Asked): Answered {
-    this.watchedBy(asked.request).delete(textIn(asked.message.params, 'uri'));
-    return done(asked, {});
+  private unsubscribe(incoming: Incoming): McpAnswer {
+    this.watchedBy(incoming.request).delete(textIn(incoming.message.params, 'uri'));
+    return answerWith(incoming, {});
   }
 
-  private async getPrompt(asked: Asked): Promise<Answered> {
-    const { params } = asked.message;
+  private async getPrompt(incoming: Incoming): Promise<McpAnswer> {
+    const { params } = incoming.message;
     const name = textIn(params, 'name');
-    const outcome = await this.prompt(name, params?.['arguments'], asked.request, aboutOf(asked));
-    return outcome ? answered(asked, outcome) : unknown(asked, `prompt ${name}`);
+    const outcome = await this.prompt(name, params?.['arguments'], incoming.request, detailsOf(incoming));
+    return outcome ? answerOfOutcome(incoming, outcome) : unknownItem(incoming, `prompt ${name}`);
   }
 
-  private async complete(asked: Asked): Promise<Answered> {
-    const { message, request } = asked;
+  /** Completes an argument of a prompt or of a template. */
+  private async complete(incoming: Incoming): Promise<McpAnswer> {
+    const { message, request } = incoming;
     const { ref, argument, context, _meta } = message.params ?? {};
     const { type, name, uri } = isObject(ref) ? ref : {};
     const [list, member, key] =
       type === 'ref/prompt' ? (['prompts', 'name', name] as const) : (['templates', 'uri', uri] as const);
     const [caller, project] = callerOf(request);
     const found = (await this.offers.list(list, caller, project)).find((each) => each.key === key);
-    if (!found) return unknown(asked, `${String(type)} ${String(key)}`);
-    if (!found.server.offer(project).completes) return done(asked, { completion: { values: [] } });
+    if (!found) return unknownItem(incoming, `${String(type)} ${String(key)}`);
+    if (!found.server.offer(project).completes) return answerWith(incoming, { completion: { values: [] } });
     const params = {
       ref: { type, [member]: found.own },
       argument,
       ...(context !== undefined && { context }),
     };
-    return answered(asked, await this.ask(found, 'completion/complete', params, request, { meta: _meta }));
+    return answerOfOutcome(
+      incoming,
+      await this.requestFrom(found, 'completion/complete', params, request, { meta: _meta }),
+    );
   }
 }
 
-function answered(asked: Asked, outcome: ToolOutcome): Answered {
-  const { id } = asked.message;
+/** The answer to a request that a server has answered. */
+function answerOfOutcome(incoming: Incoming, outcome: ToolOutcome): McpAnswer {
+  const { id } = incoming.message;
   if (outcome.status !== 'success') {
     const { type, code, message, data } = outcome.error;
     const error = errorOf(id, code, message, data);
-    return asked.isModern && type === 'capability_missing' ? refused(asked.reply, 400, error) : error;
+    return incoming.isModern && type === 'capability_missing'
+      ? withStatus(incoming.reply, 400, error)
+      : error;
   }
   const { result } = outcome;
-  if (isObject(result)) return done(asked, cached(result, asked.isModern));
+  if (isObject(result)) return answerWith(incoming, withCacheHints(result, incoming.isModern));
   return errorOf(id, errorTable.protocol_error.jsonRpc, 'The server answered with no object');
 }
 
@@ -266,18 +284,19 @@ function forOldClient(tool: object): object {
   return isObject(outputSchema) && !isOfObject(outputSchema) ? others : tool;
 }
 
-const unknown = ({ message: { id } }: Asked, what: string): Answered =>
+/** The error for a prompt or template that the caller does not have. */
+const unknownItem = ({ message: { id } }: Incoming, what: string): McpAnswer =>
   errorOf(id, invalidParams, `There is no ${what}`);
 
 /**
  * A result with the cache hints of 2026-07-28. Keeps the server's `ttlMs`, but limits the scope to one caller, because
  * another key may see less.
  */
-function cached(result: object, isModern: boolean): object {
+function withCacheHints(result: object, isModern: boolean): object {
   const { ttlMs, cacheScope: _scope, ...others } = result as JsonObject;
   if (!isModern) return others;
   const isGiven = typeof ttlMs === 'number' && ttlMs >= 0;
-  return { ...fresh(others), ...(isGiven && { ttlMs }) };
+  return { ...uncached(others), ...(isGiven && { ttlMs }) };
 }
 
 /** The caller and its project. @throws Problem `forbidden` for a project outside its key */

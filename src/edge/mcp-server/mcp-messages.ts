@@ -13,15 +13,20 @@ import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ownResult, textOf } from '../../call/platforms/mcp-results.js';
 import { type ReadableAnswer, readableOutcome, readableProblem } from '../../call/platforms/native-calls.js';
 
+/** The id of a request. */
 export type RpcId = JSONRPCRequest['id'];
+/** The answer to a request: a result or an error. */
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
 export type Notification = JSONRPCNotification;
 /** A message to a client beside its answer: a notification, or a request. */
 export type Message = Notification & { readonly id?: RpcId };
 
+/* JSON-RPC's error codes. */
 export const invalidParams = errorTable.invalid_input.jsonRpc;
 export const methodNotFound = errorTable.tool_not_found.jsonRpc;
-const parseError = -32700;
+export const parseError = -32700;
+/** JSON-RPC's code for a body that is no request. */
+export const notARequest = -32600;
 /** Fastify's codes for a body that is not JSON. */
 const notJson = new Set(['FST_ERR_CTP_INVALID_JSON_BODY', 'FST_ERR_CTP_EMPTY_JSON_BODY']);
 
@@ -61,7 +66,7 @@ export function givenMembers(message: unknown): unknown {
   );
 }
 
-/** A request that could not be served, with the members of its problem as data. */
+/** The answer to a request that could not be served. Its data are the members of the problem. */
 export function problemAnswer(id: RpcId, problem: Problem, requestId: string): Answer {
   // The message is a valid request with invalid parameters.
   const code = problem.code === 'invalid_request' ? invalidParams : errorTable[problem.code].jsonRpc;
@@ -74,6 +79,7 @@ export const unreadableBody = (exception: unknown, { id }: Pick<FastifyRequest, 
   body: JSON.stringify(unreadableAnswer(exception, id)),
 });
 
+/** The error for a body that could not be read. */
 function unreadableAnswer(exception: unknown, requestId: string): Answer {
   const problem = asProblem(exception);
   const { code: why } = ((exception as Error).cause ?? {}) as { code?: string };
@@ -109,7 +115,7 @@ export function toolResultOf(outcome: ToolOutcome, isMcp: boolean, isModern: boo
   };
 }
 
-/** A call that was not run, for the model to read. */
+/** The result of a call that was refused, for the model to read. */
 export const refusedResult = (problem: Problem, requestId: string): CallToolResult => ({
   ...contentOf(readableProblem(problem)),
   _meta: { 'toolkeeper/problem': problemBody(problem, requestId) },

@@ -6,10 +6,11 @@ import { Problem } from '../../base/common/errors.js';
 import { type Answer, resultOf } from './mcp-messages.js';
 import type { Sdk } from './mcp-revisions.js';
 
+/** Parameters of a request, or its `_meta`. */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** A request of a client, with everything that its answer needs. */
-export interface Asked {
+/** A request that has come from a client, with everything that its answer needs. */
+export interface Incoming {
   readonly message: JSONRPCRequest;
   /** 2026-07-28 or later: stateless. Before that, a client sends `initialize` first. */
   readonly isModern: boolean;
@@ -18,14 +19,15 @@ export interface Asked {
   readonly sdk: Sdk;
 }
 
-/** A message, a stream of messages, or nothing where none is due. */
-export type Answered = object | Readable | undefined;
+/** The answer to a message: a message, a stream of messages, or nothing for a notification. */
+export type McpAnswer = object | Readable | undefined;
 
+/** A method of the protocol. */
 export interface Method {
   /** The only kind of client that may use it; absent: all. */
   readonly only?: 'modern' | 'legacy';
   /** Answers a request. Errors that it throws become JSON-RPC errors. */
-  readonly handle: (asked: Asked) => Answered | Promise<Answered>;
+  readonly handle: (incoming: Incoming) => McpAnswer | Promise<McpAnswer>;
 }
 
 /** Methods by name. */
@@ -33,12 +35,18 @@ export type Methods = Readonly<Record<string, Method>>;
 
 /** Items on a page of a list. Large, because some clients read only the first page. */
 export const itemsOnPage = 500;
+/** Prefix of this product's own members of `_meta`. */
 export const metaPrefix = 'toolkeeper/';
 export const sessionHeader = 'mcp-session-id';
+/** This server, as it introduces itself to clients. */
 export const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 
-/** The answer with a result. From revision 2026-07-28 on it also states the kind of result and the server. */
-export function done({ message: { id }, isModern }: Asked, result: object, resultType = 'complete'): Answer {
+/** Answers a request with a result. From revision 2026-07-28 on it also states the kind of result and the server. */
+export function answerWith(
+  { message: { id }, isModern }: Incoming,
+  result: object,
+  resultType = 'complete',
+): Answer {
   if (!isModern) return resultOf(id, result);
   const { _meta } = result as { _meta?: object };
   const meta = { ..._meta, 'io.modelcontextprotocol/serverInfo': serverInfo };
@@ -46,14 +54,15 @@ export function done({ message: { id }, isModern }: Asked, result: object, resul
 }
 
 /** Sets the status of a refused request. @returns the error, which is its body */
-export function refused(reply: FastifyReply, status: number, error: Answer): Answer {
+export function withStatus(reply: FastifyReply, status: number, error: Answer): Answer {
   void reply.status(status);
   return error;
 }
 
 /** A result that clients should not cache, because it may change at any time. */
-export const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheScope: 'private' });
+export const uncached = (result: object): object => ({ ...result, ttlMs: 0, cacheScope: 'private' });
 
+/** Whether the answer to a request may be a stream. */
 export const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
@@ -62,8 +71,8 @@ const membersOfClient = new Set(['executionId', 'clientCapabilities', 'asksWhile
 
 /** The call's context and idempotency key from `_meta`, as members of a REST body. */
 export function ownMembers(meta: Params): Record<string, unknown> {
-  const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
-  const named = own.map(([name, value]) => [name.slice(metaPrefix.length), value] as const);
+  const prefixed = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
+  const named = prefixed.map(([name, value]) => [name.slice(metaPrefix.length), value] as const);
   return Object.fromEntries(named.filter(([name]) => !membersOfClient.has(name)));
 }
 
@@ -75,6 +84,6 @@ export function textIn(params: Params | undefined, member: string): string {
 }
 
 /** The cursor of a list request, if it has one. @throws Problem `invalid_request` if it is not a string */
-export function cursorIn({ params }: Asked['message']): string | undefined {
+export function cursorIn({ params }: Incoming['message']): string | undefined {
   return params?.['cursor'] === undefined ? undefined : textIn(params, 'cursor');
 }

@@ -22,9 +22,9 @@ export function classify(sdk: Sdk, { body, headers }: FastifyRequest): InboundCl
   return sdk.classifyInboundRequest({
     httpMethod: 'POST',
     body,
-    ...only('protocolVersionHeader', headers['mcp-protocol-version']),
-    ...only('mcpMethodHeader', headers['mcp-method']),
-    ...only('mcpNameHeader', headers['mcp-name']),
+    ...optionalMember('protocolVersionHeader', headers['mcp-protocol-version']),
+    ...optionalMember('mcpMethodHeader', headers['mcp-method']),
+    ...optionalMember('mcpNameHeader', headers['mcp-name']),
   });
 }
 
@@ -50,7 +50,8 @@ function isPlainCall(body: unknown): boolean {
   return hasId && isObject(params) && params['_meta'] === undefined && !('result' in body || 'error' in body);
 }
 
-const only = (name: string, value: string | string[] | undefined): Record<string, string> =>
+/** An object with one member, if the header was sent once. */
+const optionalMember = (name: string, value: string | string[] | undefined): Record<string, string> =>
   typeof value === 'string' ? { [name]: value } : {};
 
 /** Members that the header Mcp-Name repeats, by method. */
@@ -63,14 +64,18 @@ const memberInName = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
+/* MCP's error codes, from 2026-07-28 on. */
+const headerMismatchCode = -32020;
+const unsupportedVersionCode = -32022;
+
 /** The error for a header that does not repeat the body. */
-export const mismatch = (header: string): { code: number; message: string } => ({
-  code: -32020,
+export const headerMismatch = (header: string): { code: number; message: string } => ({
+  code: headerMismatchCode,
   message: `The header ${header} lacks, or differs from the body`,
 });
 
-/** Checks what the SDK does not: unsupported revisions, and headers that must repeat the body. */
-export function wrongHeader(
+/** The error for an unsupported revision or a header that does not repeat the body. The SDK does not check them. */
+export function headerError(
   sdk: Sdk,
   { headers, body }: FastifyRequest,
   isModern: boolean,
@@ -81,13 +86,18 @@ export function wrongHeader(
   if (version !== undefined && !versions.includes(String(version))) {
     const supported = isModern ? versions : [modernRevision, ...versions];
     const data = { supported, requested: version };
-    return { code: -32022, message: `Unsupported protocol version: ${String(version)}`, data };
+    return {
+      code: unsupportedVersionCode,
+      message: `Unsupported protocol version: ${String(version)}`,
+      data,
+    };
   }
   if (!isModern || id === undefined) return undefined;
-  if (version === undefined) return mismatch('MCP-Protocol-Version');
-  if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
+  if (version === undefined) return headerMismatch('MCP-Protocol-Version');
+  if (headers['mcp-method'] !== method) return headerMismatch('Mcp-Method');
   const name = params?.[memberInName.get(method ?? '') ?? ''];
-  if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name) return mismatch('Mcp-Name');
+  if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name)
+    return headerMismatch('Mcp-Name');
   return undefined;
 }
 
@@ -118,12 +128,14 @@ export class ParamHeaders {
   private readonly membersBySchema = new WeakMap<JsonSchema, readonly RepeatedMember[]>();
 
   /** @returns the first header that is missing or differs from its member; undefined if all are right */
-  findWrong(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
+  firstMismatch(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
     const members = this.membersBySchema.get(schema) ?? [...membersOf(schema, [])];
     this.membersBySchema.set(schema, members);
     const differing = members.find(({ path, header }) => {
       const value = path.reduce<unknown>(memberOf, input);
-      return isPlain(value) && !isSame(plainHeader(headers[`${headerPrefix}${header}`.toLowerCase()]), value);
+      return (
+        isScalar(value) && !isRepeated(plainHeader(headers[`${headerPrefix}${header}`.toLowerCase()]), value)
+      );
     });
     return differing && `${headerPrefix}${differing.header}`;
   }
@@ -139,16 +151,18 @@ function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<Repe
     if (isObject(member)) yield* membersOf(member, [...path, name]);
 }
 
-const isPlain = (value: unknown): value is string | number | boolean =>
+/** Whether a value can be repeated in a header. */
+const isScalar = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 /** Whether a header repeats a value; 42 and 42.0 are equal. */
-const isSame = (header: string | undefined, value: string | number | boolean): boolean =>
+const isRepeated = (header: string | undefined, value: string | number | boolean): boolean =>
   header === String(value) ||
   (typeof value === 'number' &&
     header !== undefined &&
     /^-?[\d.]+$/.test(header) &&
     Number(header) === value);
 
+/** An own member of an object; undefined if there is none. */
 const memberOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

@@ -8,25 +8,27 @@ import { principalOf } from '../../web/auth/principal.decorator.js';
 import { pageOf } from '../../web/rest/page.js';
 import { errorOf, invalidParams } from './mcp-messages.js';
 import {
-  type Answered,
-  type Asked,
+  type McpAnswer,
+  type Incoming,
   cursorIn,
-  done,
-  fresh,
+  answerWith,
+  uncached,
   itemsOnPage,
   type Methods,
   textIn,
 } from './mcp-methods.js';
 
+/** Name of MCP's extension for skills. */
 export const skillsExtension = 'io.modelcontextprotocol/skills';
+/** Media type of a skill's file. */
 const mimeType = 'text/markdown';
 
 /** Playbooks as MCP skills: listed with digests, read as resources. */
 @Injectable()
 export class McpSkills {
   readonly methods: Methods = {
-    'skills/list': { only: 'modern', handle: (asked) => this.list(asked) },
-    'skills/get': { only: 'modern', handle: (asked) => this.get(asked) },
+    'skills/list': { only: 'modern', handle: (incoming) => this.list(incoming) },
+    'skills/get': { only: 'modern', handle: (incoming) => this.get(incoming) },
   };
 
   constructor(
@@ -57,21 +59,22 @@ export class McpSkills {
     return principalOf(request).choice ? new Map() : this.skills.all();
   }
 
-  private async list(asked: Asked): Promise<Answered> {
-    const skills = [...(await this.skillsFor(asked.request)).values()];
-    const { data, nextCursor } = pageOf(skills, ({ uri }) => uri, itemsOnPage, cursorIn(asked.message));
+  private async list(incoming: Incoming): Promise<McpAnswer> {
+    const skills = [...(await this.skillsFor(incoming.request)).values()];
+    const { data, nextCursor } = pageOf(skills, ({ uri }) => uri, itemsOnPage, cursorIn(incoming.message));
     const page = { skills: data.map(entryOf), ...(nextCursor !== null && { nextCursor }) };
-    return done(asked, fresh(page));
+    return answerWith(incoming, uncached(page));
   }
 
-  private async get(asked: Asked): Promise<Answered> {
-    const uri = textIn(asked.message.params, 'uri');
-    const skill = (await this.skillsFor(asked.request)).get(uri);
-    if (skill) return done(asked, fresh({ skill: entryOf(skill) }));
-    return errorOf(asked.message.id, invalidParams, `There is no skill ${uri}`);
+  private async get(incoming: Incoming): Promise<McpAnswer> {
+    const uri = textIn(incoming.message.params, 'uri');
+    const skill = (await this.skillsFor(incoming.request)).get(uri);
+    if (skill) return answerWith(incoming, uncached({ skill: entryOf(skill) }));
+    return errorOf(incoming.message.id, invalidParams, `There is no skill ${uri}`);
   }
 }
 
+/** A skill as it is listed. */
 const entryOf = ({ uri, frontmatter, digest, size }: PlaybookSkill): object => ({
   uri,
   frontmatter,

@@ -19,8 +19,9 @@ export interface Subscription {
 
 /** Lists whose changes are reported. */
 const lists = ['tools', 'resources', 'prompts'] as const;
+/** Limits of a ring that keeps one change only: the latest of several suffices. */
 const smallRing = { maxEntries: 1, maxBytes: 1_024 };
-/** Keeps one change only: the latest of several suffices. */
+/** The event in place of changes that a slow client missed. */
 const missedEvent = (): ServerSentEvent => ({ event: 'missed', data: {} });
 
 /** The member of `_meta` that names the subscription of a message. */
@@ -32,7 +33,7 @@ export const subscriptionMeta = (id: string | number): object => ({
 export const messageEvent = (data: object): ServerSentEvent => ({ event: 'message', data });
 
 /** A notification from a ring as an event, without its place in the ring. */
-export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
+export const eventOfNotification = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
 
 /** A message from a ring as an event. Requests keep their id. */
@@ -42,7 +43,9 @@ export const eventOfMessage = ({ id, ...message }: Placed<Message>): ServerSentE
 /** Streams changes to MCP clients: of lists, and of resources that they watch. */
 @Injectable()
 export class McpStreams {
+  /** The latest change of each list. */
   private readonly changes = new Map(lists.map((list) => [list, new EventRing<Notification>(smallRing)]));
+  /** The latest updates of resources. */
   private readonly updates = new EventRing<Notification>({ maxEntries: 1_000, maxBytes: 262_144 });
 
   constructor(
@@ -51,13 +54,13 @@ export class McpStreams {
     offers: ServerOffers,
     servers: VirtualServers,
   ) {
-    const changed = (...names: (typeof lists)[number][]): void => {
+    const notify = (...names: (typeof lists)[number][]): void => {
       for (const list of names)
         this.changes.get(list)?.append(notificationOf(`notifications/${list}/list_changed`));
     };
-    registry.changes.subscribe(() => changed('tools'));
-    registry.offers.subscribe(() => changed('resources', 'prompts'));
-    servers.changes.subscribe(() => changed(...lists));
+    registry.changes.subscribe(() => notify('tools'));
+    registry.offers.subscribe(() => notify('resources', 'prompts'));
+    servers.changes.subscribe(() => notify(...lists));
     registry.updates.subscribe(({ server, uri }) => {
       const params = { uri: offers.shownUri(server, uri) };
       this.updates.append(notificationOf('notifications/resources/updated', params));
@@ -77,8 +80,8 @@ export class McpStreams {
     subscription?: Subscription,
     tasks?: EventRing<Notification>,
   ): SseStream<Notification> {
-    const eventOf = subscription ? eventsFor(subscription) : eventOfPlaced;
-    const followings = lists.flatMap((list) => {
+    const eventOf = subscription ? eventMaker(subscription) : eventOfNotification;
+    const followedLists = lists.flatMap((list) => {
       const ring = this.changes.get(list);
       const isWanted = subscription?.notifications[`${list}ListChanged`] ?? !subscription;
       return ring && isWanted ? [{ ring, place: ring.end, missedEvent, eventOf }] : [];
@@ -87,7 +90,7 @@ export class McpStreams {
       watched.has(String(message.params?.['uri'])) ? eventOf(message) : undefined;
     const { updates } = this;
     const all = [
-      ...followings,
+      ...followedLists,
       { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched },
       ...(tasks ? [{ ring: tasks, place: 0, missedEvent, eventOf }] : []),
     ];
@@ -102,11 +105,13 @@ function acknowledge({ id, notifications }: Subscription): string {
   return sseEvent(messageEvent(notificationOf('notifications/subscriptions/acknowledged', params)));
 }
 
-function eventsFor({ id }: Subscription): Following<Notification>['eventOf'] {
+/** Makes the events of a subscription: notifications that name it. */
+function eventMaker({ id }: Subscription): Following<Notification>['eventOf'] {
   const _meta = subscriptionMeta(id);
   return ({ id: _place, ...message }) => messageEvent({ ...message, params: { ...message.params, _meta } });
 }
 
+/** Levels of MCP by levels of notices. */
 const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
 /** Levels of MCP, lowest first. */
 const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];

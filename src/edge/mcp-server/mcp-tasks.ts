@@ -11,10 +11,18 @@ import type { CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { roundsOf } from './mcp-asks.js';
 import { errorOf, invalidParams, type Notification, notificationOf, toolResultOf } from './mcp-messages.js';
-import { type Answered, type Asked, done, type Methods, refused, textIn } from './mcp-methods.js';
+import {
+  type McpAnswer,
+  type Incoming,
+  answerWith,
+  type Methods,
+  withStatus,
+  textIn,
+} from './mcp-methods.js';
 
 /** Name of MCP's extension for tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
+/** The capability that a client must declare to use tasks. */
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
 /** MCP's error code for a capability that the client must declare. */
 const missingCapability = -32021;
@@ -22,11 +30,12 @@ const missingCapability = -32021;
 const longMs = 60_000;
 /** A task that ends or asks within this time is answered at once with its result or questions. */
 const waitMs = 250;
+/** Interval at which clients should poll a task. */
 const pollIntervalMs = 1_000;
 /** Max tasks of one subscription, because each is polled. */
 const maxFollowed = 20;
 
-/** A task with its result, or with a JSON-RPC error in place of it. */
+/** A task as clients see it. Once it has ended it has a result, or a JSON-RPC error in place of it. */
 type Task = Record<'taskId' | 'status', string> & {
   result?: object;
   error?: object;
@@ -39,10 +48,10 @@ export class McpTasks {
   readonly methods: Methods = {
     'tasks/get': {
       only: 'modern',
-      handle: (asked) => this.withTask(asked, (view) => this.detailed(asked, view)),
+      handle: (incoming) => this.withTask(incoming, (view) => this.taskWithResult(incoming, view)),
     },
-    'tasks/update': { only: 'modern', handle: (asked) => this.update(asked) },
-    'tasks/cancel': { only: 'modern', handle: (asked) => this.cancel(asked) },
+    'tasks/update': { only: 'modern', handle: (incoming) => this.update(incoming) },
+    'tasks/cancel': { only: 'modern', handle: (incoming) => this.cancel(incoming) },
   };
 
   constructor(
@@ -55,23 +64,20 @@ export class McpTasks {
    * @returns undefined if the call must be answered directly
    * @throws Refusal if the call is refused; InputRequired if it asks at once
    */
-  async create(asked: Asked, call: CallRequest): Promise<Answered> {
+  async create(incoming: Incoming, call: CallRequest): Promise<McpAnswer> {
     const tool = this.tools.find(call.tool, call.principal);
     if (!tool) return undefined;
     const support = tool.taskSupport?.();
-    if (!isDeclared(asked)) return support === 'required' ? notDeclared(asked) : undefined;
+    if (!declaresTasks(incoming)) return support === 'required' ? missingExtension(incoming) : undefined;
     const timeoutMs = Math.min(call.timeoutMs ?? Infinity, tool.definition.timeoutMs);
-    if (support === undefined && (timeoutMs <= longMs || wantsProgress(asked))) return undefined;
-    const asks = roundsOf(asked.message.params ?? {});
+    if (support === undefined && (timeoutMs <= longMs || wantsProgress(incoming))) return undefined;
+    const asks = roundsOf(incoming.message.params ?? {});
     const queued = await this.executions.queue({ ...call, asks });
-    const view = await this.executions.untilSettled(queued, asked.request, AbortSignal.timeout(waitMs));
-    if (view.status === 'input_required') {
-      const questions = await this.executions.withdraw(view.id, asked.request);
-      throw questions;
-    }
+    const view = await this.executions.untilSettled(queued, incoming.request, AbortSignal.timeout(waitMs));
+    if (view.status === 'input_required') throw await this.executions.withdraw(view.id, incoming.request);
     // An answer to tools/call has no error of its task: the client reads it with tasks/get.
-    const { result, error: _error, inputRequests: _questions, ...task } = this.detailed(asked, view);
-    return result ? done(asked, result) : done(asked, task, 'task');
+    const { result, error: _error, inputRequests: _questions, ...task } = this.taskWithResult(incoming, view);
+    return result ? answerWith(incoming, result) : answerWith(incoming, task, 'task');
   }
 
   /**
@@ -80,59 +86,63 @@ export class McpTasks {
    * @returns undefined if there is no task to follow
    */
   async follow(
-    asked: Asked,
+    incoming: Incoming,
     ids: unknown,
     end: AbortSignal,
   ): Promise<{ taskIds: string[]; ring: EventRing<Notification>; ended: Promise<unknown> } | undefined> {
-    const requested = isDeclared(asked) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
-    const tasks = await Promise.all(requested.map((id) => this.find(asked, id)));
+    const requested =
+      declaresTasks(incoming) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
+    const tasks = await Promise.all(requested.map((id) => this.find(incoming, id)));
     const views = tasks.filter((view) => view !== undefined);
     const ring = new EventRing<Notification>({ maxEntries: 100, maxBytes: 1_000_000 });
-    const report = (view: AsyncExecutionView): unknown =>
-      ring.append(notificationOf('notifications/tasks', this.detailed(asked, view)));
-    const untilEnd = async (view: AsyncExecutionView): Promise<void> => {
-      report(view);
-      for await (const changed of this.executions.changes(view, asked.request, end)) report(changed);
+    const report = (view: AsyncExecutionView): void => {
+      ring.append(notificationOf('notifications/tasks', this.taskWithResult(incoming, view)));
     };
-    const ended = Promise.allSettled(views.map(untilEnd));
+    const followToEnd = async (view: AsyncExecutionView): Promise<void> => {
+      report(view);
+      for await (const changed of this.executions.changes(view, incoming.request, end)) report(changed);
+    };
+    const ended = Promise.allSettled(views.map(followToEnd));
     return views.length > 0 ? { taskIds: views.map(({ id }) => id), ring, ended } : undefined;
   }
 
-  private async update(asked: Asked): Promise<Answered> {
-    const given = asked.message.params?.['inputResponses'];
+  /** Gives a task the answers to its questions. */
+  private async update(incoming: Incoming): Promise<McpAnswer> {
+    const given = incoming.message.params?.['inputResponses'];
     if (!isObject(given)) throw new Problem('invalid_request', 'inputResponses must be an object');
-    return this.withTask(asked, async ({ id }) => {
-      await this.executions.answer(id, given, asked.request);
+    return this.withTask(incoming, async ({ id }) => {
+      await this.executions.answer(id, given, incoming.request);
       return {};
     });
   }
 
   /** Cancels a task. A task that has ended already is no error. */
-  private cancel(asked: Asked): Promise<Answered> {
-    return this.withTask(asked, async ({ id }) => {
-      await this.executions.cancel(id, asked.request).catch(ignoring('conflict'));
+  private cancel(incoming: Incoming): Promise<McpAnswer> {
+    return this.withTask(incoming, async ({ id }) => {
+      await this.executions.cancel(id, incoming.request).catch(ignoring('conflict'));
       return {};
     });
   }
 
+  /** Answers a request about a task of the caller. */
   private async withTask(
-    asked: Asked,
+    incoming: Incoming,
     answer: (view: AsyncExecutionView) => object | Promise<object>,
-  ): Promise<Answered> {
-    if (!isDeclared(asked)) return notDeclared(asked);
-    const taskId = textIn(asked.message.params, 'taskId');
-    const view = await this.find(asked, taskId);
-    if (view) return done(asked, await answer(view));
-    return errorOf(asked.message.id, invalidParams, `This caller has no task ${JSON.stringify(taskId)}`);
+  ): Promise<McpAnswer> {
+    if (!declaresTasks(incoming)) return missingExtension(incoming);
+    const taskId = textIn(incoming.message.params, 'taskId');
+    const view = await this.find(incoming, taskId);
+    if (view) return answerWith(incoming, await answer(view));
+    return errorOf(incoming.message.id, invalidParams, `This caller has no task ${JSON.stringify(taskId)}`);
   }
 
-  /** @returns undefined if the task belongs to another caller or is not stored any more */
-  private find({ request }: Asked, id: string): Promise<AsyncExecutionView | undefined> {
+  /** Finds a task. @returns undefined if it belongs to another caller or is not stored any more */
+  private find({ request }: Incoming, id: string): Promise<AsyncExecutionView | undefined> {
     return this.executions.get(id, request).catch(ignoring('not_found'));
   }
 
   /** The task of an execution, with its result or error. */
-  private detailed({ request, isModern }: Asked, view: AsyncExecutionView): Task {
+  private taskWithResult({ request, isModern }: Incoming, view: AsyncExecutionView): Task {
     const isMcp = this.tools.find(view.tool, principalOf(request))?.definition.kind === 'mcp';
     const outcome = view.outcome as ToolOutcome | undefined;
     const problem = view.problem as { readonly code: ProblemCode; readonly detail: string } | undefined;
@@ -157,6 +167,7 @@ const statuses: Partial<Record<AsyncExecutionView['status'], string>> = {
   ended: 'completed',
 };
 
+/** The task of an execution, without its result. */
 function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncExecutionView): Task {
   const lastUpdatedAt = endedAt ?? startedAt ?? submittedAt;
   const times = { createdAt: submittedAt, lastUpdatedAt, ttlMs: storedMs, pollIntervalMs };
@@ -178,16 +189,18 @@ const ignoring = (code: ProblemCode) => (error: unknown) => {
   throw error;
 };
 
-function isDeclared({ message }: Asked): boolean {
+/** Whether a request declares the extension. */
+function declaresTasks({ message }: Incoming): boolean {
   const declared = message.params?._meta?.['io.modelcontextprotocol/clientCapabilities'];
   const extensions = isObject(declared) ? declared['extensions'] : undefined;
   return isObject(extensions) && isObject(extensions[tasksExtension]);
 }
 
 /** Tasks report no progress, so calls that want it are answered directly. */
-const wantsProgress = ({ message }: Asked): boolean => message.params?._meta?.progressToken !== undefined;
+const wantsProgress = ({ message }: Incoming): boolean => message.params?._meta?.progressToken !== undefined;
 
-function notDeclared({ message, reply }: Asked): Answered {
+/** The error for a client that has not declared the extension. */
+function missingExtension({ message, reply }: Incoming): McpAnswer {
   const why = `The client has not declared the extension ${tasksExtension} in this request`;
-  return refused(reply, 400, errorOf(message.id, missingCapability, why, { requiredCapabilities }));
+  return withStatus(reply, 400, errorOf(message.id, missingCapability, why, { requiredCapabilities }));
 }

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, HttpCode, Module, Post, Req, Res } from '@nest
 import { ApiExcludeController } from '@nestjs/swagger';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Answered } from './mcp-methods.js';
+import type { McpAnswer } from './mcp-methods.js';
 import type { Readable } from 'node:stream';
 import { PlaybooksModule } from '../../agents/playbooks/playbooks.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
@@ -38,7 +38,7 @@ export class McpController {
   @Post(paths)
   @HttpCode(200)
   @RouteConfig({ errorBody: unreadableBody })
-  post(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Answered> {
+  post(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<McpAnswer> {
     return this.service.answer(this.servers.enter(request), reply);
   }
 

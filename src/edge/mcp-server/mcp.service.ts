@@ -10,21 +10,29 @@ import { InputRequired } from '../../web/contract/asks.js';
 import { askingResult, McpAsks } from './mcp-asks.js';
 import { McpCalls } from './mcp-calls.js';
 import { maxWatched, McpCatalogue } from './mcp-catalogue.js';
-import { errorOf, givenMembers, invalidParams, methodNotFound, problemAnswer } from './mcp-messages.js';
+import {
+  errorOf,
+  givenMembers,
+  invalidParams,
+  methodNotFound,
+  notARequest,
+  parseError,
+  problemAnswer,
+} from './mcp-messages.js';
 import {
   acceptsStream,
-  type Answered,
-  type Asked,
-  done,
-  fresh,
+  type McpAnswer,
+  type Incoming,
+  answerWith,
+  uncached,
   type Method,
   type Methods,
   type Params,
-  refused,
+  withStatus,
   serverInfo,
   sessionHeader,
 } from './mcp-methods.js';
-import { classify, explainRejection, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { classify, explainRejection, modernRevision, type Sdk, headerError } from './mcp-revisions.js';
 import { McpSkills, skillsExtension } from './mcp-skills.js';
 import { McpTasks, tasksExtension } from './mcp-tasks.js';
 import { ServerOffers } from './server-offers.js';
@@ -38,6 +46,7 @@ const capabilities = {
   completions: {},
   logging: {},
 };
+/** Extensions of the protocol that clients of the modern era may use. */
 const extensions = { [tasksExtension]: {}, [skillsExtension]: {} };
 
 /**
@@ -46,6 +55,7 @@ const extensions = { [tasksExtension]: {}, [skillsExtension]: {} };
  */
 @Injectable()
 export class McpService {
+  /** MCP's SDK, once it is loaded. */
   private sdk: Promise<Sdk> | undefined;
   private readonly methods: ReadonlyMap<string, Method>;
 
@@ -58,21 +68,24 @@ export class McpService {
     private readonly catalogue: McpCatalogue,
     private readonly offers: ServerOffers,
   ) {
-    const own: Methods = {
-      initialize: { only: 'legacy', handle: (asked) => done(asked, this.initialize(asked)) },
-      ping: { only: 'legacy', handle: (asked) => done(asked, {}) },
-      'logging/setLevel': { only: 'legacy', handle: (asked) => done(asked, {}) },
-      'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discover(asked)) },
-      'subscriptions/listen': { only: 'modern', handle: (asked) => this.listen(asked) },
+    const ownMethods: Methods = {
+      initialize: { only: 'legacy', handle: (incoming) => answerWith(incoming, this.initialize(incoming)) },
+      ping: { only: 'legacy', handle: (incoming) => answerWith(incoming, {}) },
+      'logging/setLevel': { only: 'legacy', handle: (incoming) => answerWith(incoming, {}) },
+      'server/discover': {
+        only: 'modern',
+        handle: (incoming) => answerWith(incoming, this.discover(incoming)),
+      },
+      'subscriptions/listen': { only: 'modern', handle: (incoming) => this.listen(incoming) },
     };
-    const all = [own, ...[calls, catalogue, tasks, skills].map(({ methods }) => methods)];
+    const all = [ownMethods, ...[calls, catalogue, tasks, skills].map(({ methods }) => methods)];
     this.methods = new Map(all.flatMap((each) => Object.entries(each)));
   }
 
   /** Answers one message. @returns a message, a stream of messages, or undefined for a notification */
-  async answer(request: FastifyRequest, reply: FastifyReply): Promise<Answered> {
+  async answer(request: FastifyRequest, reply: FastifyReply): Promise<McpAnswer> {
     if (request.body === undefined)
-      return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
+      return withStatus(reply, 400, errorOf(null, parseError, 'The body is empty: send one message'));
     request.body = givenMembers(request.body);
     // Loaded with the first request, because loading takes 0.1 s and many servers get no MCP request.
     this.sdk ??= import('@modelcontextprotocol/server');
@@ -80,14 +93,19 @@ export class McpService {
     const route = classify(sdk, request);
     if (route.kind === 'reject') {
       const why = explainRejection(sdk, route, request.body);
-      return refused(reply, route.httpStatus, errorOf(idOf(request.body), route.code, why, route.data));
+      return withStatus(reply, route.httpStatus, errorOf(idOf(request.body), route.code, why, route.data));
     }
     const isModern = route.kind === 'modern';
-    const wrong = wrongHeader(sdk, request, isModern);
-    if (wrong) return refused(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
+    const wrong = headerError(sdk, request, isModern);
+    if (wrong)
+      return withStatus(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
     const message = request.body as JSONRPCRequest;
     if (Array.isArray(message))
-      return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
+      return withStatus(
+        reply,
+        400,
+        errorOf(null, notARequest, 'Batches are not supported: send one message'),
+      );
     if (message.method === undefined || message.id === undefined) {
       if (message.method === undefined) await this.asks.deliverAnswer(request);
       if (message.method === 'notifications/cancelled') this.calls.cancel(request);
@@ -106,27 +124,30 @@ export class McpService {
     return stream;
   }
 
-  private async dispatch(asked: Asked): Promise<Answered> {
-    const { message, isModern, request, reply } = asked;
+  /** Answers a request by its method. */
+  private async dispatch(incoming: Incoming): Promise<McpAnswer> {
+    const { message, isModern, request, reply } = incoming;
     const { id, method: name } = message;
     const method = this.methods.get(name);
     try {
-      if (method && method.only !== (isModern ? 'legacy' : 'modern')) return await method.handle(asked);
+      if (method && method.only !== (isModern ? 'legacy' : 'modern')) return await method.handle(incoming);
       const unknown = errorOf(id, methodNotFound, `There is no method ${name}`);
-      return isModern ? refused(reply, 404, unknown) : unknown;
+      return isModern ? withStatus(reply, 404, unknown) : unknown;
     } catch (error) {
-      if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
+      if (error instanceof InputRequired) return answerWith(incoming, askingResult(error), 'input_required');
       return problemAnswer(id, loggedProblem(error, request.id), request.id);
     }
   }
 
-  private discover({ request }: Asked): object {
+  /** Introduces the server to a client of the modern era. */
+  private discover({ request }: Incoming): object {
     const supportedVersions = [modernRevision];
     const instructions = this.offers.instructions(principalOf(request));
-    return fresh({ supportedVersions, capabilities: { ...capabilities, extensions }, instructions });
+    return uncached({ supportedVersions, capabilities: { ...capabilities, extensions }, instructions });
   }
 
-  private initialize({ message, reply, request, sdk }: Asked): object {
+  /** Introduces the server to a client of the legacy era, and begins its session. */
+  private initialize({ message, reply, request, sdk }: Incoming): object {
     const wanted = message.params?.['protocolVersion'] as string;
     const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
       ? wanted
@@ -137,12 +158,12 @@ export class McpService {
   }
 
   /**
-   * Streams the changes that a client subscribes to: lists, tasks, and resources whose servers report updates. A
-   * stream of nothing ends at once with a result, and a stream of tasks only when all tasks have ended.
+   * Streams the changes that a client subscribes to: lists, tasks, and resources whose servers report updates. If
+   * no list or resource is accepted, the stream ends with a result as soon as all tasks have ended.
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  private async listen(asked: Asked): Promise<Answered> {
-    const { message, request, reply, sdk } = asked;
+  private async listen(incoming: Incoming): Promise<McpAnswer> {
+    const { message, request, reply, sdk } = incoming;
     const { id, params = {} } = message;
     const wanted = params['notifications'];
     if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
@@ -158,18 +179,20 @@ export class McpService {
       ...(watched.length > 0 && { resourceSubscriptions: watched }),
     };
     const closed = new AbortController();
-    const tasks = await this.tasks.follow(asked, (wanted as Params)['taskIds'], closed.signal);
+    const tasks = await this.tasks.follow(incoming, (wanted as Params)['taskIds'], closed.signal);
     const accepted = { ...notifications, ...(tasks && { taskIds: tasks.taskIds }) };
     const subscription = { id, notifications: accepted };
     const stream = this.streams.follow(holderIn(request), new Set(watched), subscription, tasks?.ring);
     stream.once('close', () => closed.abort());
-    const finish = (): void => stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    const finish = (): void =>
+      stream.finish(messageEvent(answerWith(incoming, { _meta: subscriptionMeta(id) })));
     if (Object.keys(notifications).length === 0) void Promise.resolve(tasks?.ended).then(finish);
     void reply.headers(sseHeaders);
     return stream;
   }
 }
 
+/** The id of a message; null if it has none. */
 function idOf(body: unknown): string | number | null {
   const { id } = (body ?? {}) as { id?: unknown };
   return typeof id === 'string' || typeof id === 'number' ? id : null;

@@ -9,6 +9,7 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { AnyObject, Cursor, Example, Limit, OptionalFlag, PageOf, Text } from '../../web/rest/dto.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 
+/** The query of a list. */
 class OffersQuery {
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
@@ -28,6 +29,7 @@ class PromptBody {
   readonly arguments?: object;
 }
 
+/** A resource, template or prompt in a list. */
 class OfferView {
   @Example('files') readonly server!: string;
   @AnyObject({ example: { uri: 'file:///srv/notes.md', name: 'notes' }, description: 'As MCP lists it' })
@@ -92,7 +94,7 @@ export class OffersController {
   }
 }
 
-/** @throws Problem `not_found` */
+/** The outcome, if there is one. @throws Problem `not_found` */
 function orNotFound(outcome: ToolOutcome | undefined, what: string): ToolOutcome {
   if (outcome) return outcome;
   throw new Problem('not_found', `There is no ${what}`);

@@ -19,11 +19,14 @@ export interface Offered {
 
 /** Kinds of offers. */
 export type OfferList = 'resources' | 'templates' | 'prompts';
-/** The lists of all servers, sorted by key. */
+/** The offers of all servers, sorted by key. */
 type Index = Readonly<Record<OfferList, readonly Offered[]>>;
 
-/** Max characters of instructions. */
+/** Max characters of instructions: of one server, and of all together. */
 const maxInstructions = { server: 2_000, all: 8_000 };
+
+/** Min characters of instructions that are worth an excerpt. */
+const minExcerpt = 100;
 
 /** Resources, templates and prompts of MCP servers, by the names that callers use. */
 @Injectable()
@@ -51,16 +54,8 @@ export class ServerOffers {
       (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
     );
     if (linked) return { server: linked, key: uri, own: uri, item: {} };
-    const template = this.template(uri, caller, project);
+    const template = this.templateFor(uri, caller, project);
     return template && { ...template, key: uri, own: unprefixed(uri, template) };
-  }
-
-  /** The template that describes a URI; if several do, the one with most literal text. */
-  private template(uri: string, caller: Principal, project: string): Offered | undefined {
-    const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
-    return this.known('templates', caller, project)
-      .filter(({ key }) => key === uri || describes(key, uri))
-      .sort((a, b) => literal(b) - literal(a))[0];
   }
 
   /** The URI by which callers read a resource of a server. */
@@ -71,19 +66,29 @@ export class ServerOffers {
 
   /** The servers' instructions for a model, each under the server's name; undefined if there are none. */
   instructions(caller: Principal): string | undefined {
+    const ofVirtualServer = virtualServerOf(caller)?.stored.instructions;
+    if (ofVirtualServer) return ofVirtualServer;
     let remaining = maxInstructions.all;
-    const own = virtualServerOf(caller)?.stored.instructions;
-    if (own) return own;
-    const texts = this.serversOf(caller).flatMap((server) => {
+    const texts: string[] = [];
+    for (const server of this.serversOf(caller)) {
       const text = server.offer('default').instructions?.trim();
-      if (!text || remaining < 100) return [];
+      if (!text || remaining < minExcerpt) continue;
       const excerpt = text.slice(0, Math.min(maxInstructions.server, remaining));
       remaining -= excerpt.length;
-      return `# ${server.server}\n${excerpt}${excerpt.length < text.length ? ' …' : ''}`;
-    });
+      texts.push(`# ${server.server}\n${excerpt}${excerpt.length < text.length ? ' …' : ''}`);
+    }
     return texts.length > 0 ? texts.join('\n\n') : undefined;
   }
 
+  /** The template that describes a URI; if several do, the one with most literal text. */
+  private templateFor(uri: string, caller: Principal, project: string): Offered | undefined {
+    const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
+    return this.known('templates', caller, project)
+      .filter(({ key }) => key === uri || describes(key, uri))
+      .sort((a, b) => literal(b) - literal(a))[0];
+  }
+
+  /** Starts a server if it has had no process for the project yet. */
   private wake(server: ServerTool, project: string): Promise<void> {
     const projects = this.starts.get(server) ?? new Map<string, Promise<void>>();
     this.starts.set(server, projects);
@@ -97,6 +102,7 @@ export class ServerOffers {
     return started;
   }
 
+  /** A list as a caller sees it, without starting servers. */
   private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
     const all = this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
     const virtual = virtualServerOf(caller);
@@ -109,18 +115,21 @@ export class ServerOffers {
     return this.visible(caller).filter((server) => virtual?.contents.servers.has(server.server) ?? true);
   }
 
+  /** Servers that the caller may use. */
   private visible(caller: Principal): ServerTool[] {
     // A bound key reads resources and prompts only at the addresses of its virtual servers.
     if (caller.choice && !virtualServerOf(caller)) return [];
     return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
   }
 
+  /** The index of a project. */
   private index(project: string): Index {
     const index = this.indexes.get(project) ?? this.build(project);
     this.indexes.set(project, index);
     return index;
   }
 
+  /** Reads the offers of all servers for a project, and gives each a unique key. */
   private build(project: string): Index {
     const servers = this.registry.allServers().map((server) => ({ server, offer: server.offer(project) }));
     const all = (list: OfferList, member: string): Offered[] =>
@@ -140,11 +149,11 @@ export class ServerOffers {
 
 /** Adds the server's prefix to prompts, unless it has none and no other such server has the same name. */
 function makePromptsUnique(offered: readonly Offered[], project: string): Offered[] {
-  const unprefixed = makeUnique(
+  const unprefixedPrompts = makeUnique(
     offered.filter(({ server }) => server.offer(project).isUnprefixed),
     'name',
   );
-  const unchanged = new Set(unprefixed.filter(({ key, own }) => key === own).map(({ item }) => item));
+  const unchanged = new Set(unprefixedPrompts.filter(({ key, own }) => key === own).map(({ item }) => item));
   return sortByKey(
     offered.map((each) =>
       unchanged.has(each.item) ? each : rename(each, 'name', `${each.server.server}__${each.own}`),
@@ -152,6 +161,7 @@ function makePromptsUnique(offered: readonly Offered[], project: string): Offere
   );
 }
 
+/** An offer under another key. */
 const rename = (offered: Offered, member: string, key: string): Offered => ({
   ...offered,
   key,
@@ -177,12 +187,14 @@ function makeUnique(offered: readonly Offered[], member: string): Offered[] {
 /** The part before the path of a URI; the host is such a part only in http and https URLs. */
 const beforePath = /^(https?:\/\/[^/?#]*\/?|[a-z][\w+.-]*:\/{0,3})/i;
 
+/** A URI with the server's name at the beginning of its path. */
 function prefixed(uri: string, server: string): string {
   const before = beforePath.exec(uri)?.[0] ?? '';
   const slash = /^https?:\/\/[^/]*$/i.test(before) ? '/' : '';
   return `${before}${slash}${server}/${uri.slice(before.length)}`;
 }
 
+/** The server's own URI for one that a template describes. */
 function unprefixed(uri: string, { key, own, server }: Offered): string {
   if (key === own) return uri;
   const before = beforePath.exec(uri)?.[0] ?? '';

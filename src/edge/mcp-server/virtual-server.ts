@@ -5,6 +5,7 @@ import type { Principal, ToolChoice } from '../../web/contract/principal.js';
 
 /** Kinds of members: single tools, prompts and resources, all tools with a tag, or everything of an MCP server. */
 export const memberKinds = ['tool', 'prompt', 'resource', 'tag', 'server'] as const;
+/** A member of a virtual server: it has one of the kinds; `as` and `description` replace those of a single item. */
 export type Member = { readonly [part in (typeof memberKinds)[number] | 'as' | 'description']?: string };
 
 /** A row of `mcp_servers`. */
@@ -16,21 +17,22 @@ export interface StoredServer {
 
 /** A set of tools, resources and prompts with its own MCP address. */
 export class VirtualServer implements ToolChoice {
-  private cached: ReturnType<typeof contentsOf> | undefined;
+  private cachedContents: Contents | undefined;
 
   constructor(
     readonly stored: StoredServer,
     private readonly registry: ToolRegistry,
   ) {}
 
-  get contents(): ReturnType<typeof contentsOf> {
-    this.cached ??= contentsOf(this.stored.members, this.registry);
-    return this.cached;
+  /** What belongs to the set at present. */
+  get contents(): Contents {
+    this.cachedContents ??= contentsOf(this.stored.members, this.registry);
+    return this.cachedContents;
   }
 
   /** Recomputes the contents at the next use, after a change of the registry. */
-  forget(): void {
-    this.cached = undefined;
+  forgetContents(): void {
+    this.cachedContents = undefined;
   }
 
   /** Whether a tool may be called. True for hidden tools of MCP servers as well; `offered` limits what they read. */
@@ -57,9 +59,34 @@ export class VirtualServer implements ToolChoice {
   }
 }
 
-function contentsOf(members: readonly Member[], registry: ToolRegistry) {
-  /** Tools and prompts by their names in the set; `own` is the original name. */
-  const holders = new Map<string, { readonly own: string; readonly description?: string | undefined }>();
+/** A tool in a set: `own` is its original name. */
+interface NamedItem {
+  readonly own: string;
+  readonly description?: string | undefined;
+}
+
+/** The contents of a virtual server. */
+interface Contents {
+  /** Tools by their names in the set. */
+  readonly tools: ReadonlyMap<string, NamedItem>;
+  /** The original names of all tools and prompts (`prompt <name>`) in the set. */
+  readonly own: ReadonlySet<string>;
+  /** Named tools that do not exist at present. */
+  readonly missing: readonly string[];
+  /** Names that two members have, with their original names. */
+  readonly clashes: readonly string[];
+  /** Members that are single prompts and resources, by kind and original name. */
+  readonly offers: ReadonlyMap<string, Member>;
+  /** MCP servers that belong to the set as a whole. */
+  readonly whole: ReadonlySet<string>;
+  /** These, and MCP servers with a tool in the set. */
+  readonly servers: ReadonlySet<string>;
+}
+
+/** Resolves the members of a virtual server. */
+function contentsOf(members: readonly Member[], registry: ToolRegistry): Contents {
+  /** Tools and prompts by their names in the set. */
+  const holders = new Map<string, NamedItem>();
   const clashes: string[] = [];
   const put = (name: string, own: string, description?: string): void => {
     const holder = holders.get(name) ?? { own, description };
@@ -81,12 +108,10 @@ function contentsOf(members: readonly Member[], registry: ToolRegistry) {
   const isTagged = ({ definition }: Pick<ServerTool, 'definition'>): boolean =>
     definition.tags.some((tag) => tags.has(tag));
   const tagged = registry.allServers().filter(isTagged);
-  /** MCP servers that belong to the set as a whole. */
   const whole = new Set([
     ...members.flatMap(({ server }) => server ?? []),
     ...tagged.map(({ server }) => server),
   ]);
-  /** These, and MCP servers with a tool in the set. */
   const servers = new Set(whole);
   for (const tool of registry.all()) {
     const { name, kind } = tool.definition;

@@ -16,7 +16,8 @@ import { pageOf } from '../../web/rest/page.js';
 import type { Member, VirtualServer } from './virtual-server.js';
 import { VirtualServers } from './virtual-servers.js';
 
-const name = '^[A-Za-z0-9_.-]+$';
+/** Pattern of the names of virtual servers and of their members. */
+const namePattern = '^[A-Za-z0-9_.-]+$';
 
 class ServerParams {
   @dto.AnyText({ maxLength: 64, example: 'support' }) readonly name!: string;
@@ -28,13 +29,13 @@ class MemberBody implements Member {
   @dto.OptionalText(8_192, { example: 'file:///a.md' }) readonly resource?: string;
   @dto.OptionalText(128, { example: 'support' }) readonly tag?: string;
   @dto.OptionalText(128, { example: 'files' }) readonly server?: string;
-  @dto.OptionalText(128, { example: 'find', pattern: name, description: 'Its name in this server' })
+  @dto.OptionalText(128, { example: 'find', pattern: namePattern, description: 'Its name in this server' })
   readonly as?: string;
   @dto.OptionalText(4_096, { example: 'Finds a customer' }) readonly description?: string;
 }
 
 class McpServerBody {
-  @dto.Text(64, { pattern: name, example: 'support', description: 'It is served at `/mcp/<name>`' })
+  @dto.Text(64, { pattern: namePattern, example: 'support', description: 'It is served at `/mcp/<name>`' })
   readonly name!: string;
   @dto.NestedList(MemberBody, 1_000, {
     minItems: 1,
@@ -77,7 +78,7 @@ export class VirtualServersController {
   @ApiCreatedResponse({ type: McpServerView })
   @ApiProblems('conflict')
   async createMcpServer(@Body() body: McpServerBody): Promise<McpServerView> {
-    return viewOf(await this.servers.save(body, true));
+    return viewOf(await this.servers.save(body, { isNew: true }));
   }
 
   @Get()
@@ -103,7 +104,9 @@ export class VirtualServersController {
     @Param() params: ServerParams,
     @Body() body: UpdateMcpServerBody,
   ): Promise<McpServerView> {
-    return viewOf(await this.servers.save({ ...this.servers.get(params.name).stored, ...body }, false));
+    return viewOf(
+      await this.servers.save({ ...this.servers.get(params.name).stored, ...body }, { isNew: false }),
+    );
   }
 
   @Delete(':name')
@@ -116,6 +119,7 @@ export class VirtualServersController {
   }
 }
 
+/** A server as answers show it. */
 const viewOf = ({ stored, contents: { tools, missing } }: VirtualServer): McpServerView => ({
   ...stored,
   tools: [...tools.keys()].sort(),

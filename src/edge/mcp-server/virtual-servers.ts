@@ -14,6 +14,7 @@ import { type Member, memberKinds, type StoredServer, VirtualServer } from './vi
 /** Virtual MCP servers in memory. They follow the table, which any replica may change. */
 @Injectable()
 export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
+  /** All servers by name, in the order of their names. */
   private known: ReadonlyMap<string, VirtualServer> = new Map();
   private readonly logger = new Logger(VirtualServers.name);
   /** Emits after a server was created, changed or deleted. */
@@ -26,9 +27,9 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     keys: KnownKeys,
   ) {
     keys.virtualServer = (name) => this.known.get(name);
-    const forget = (): void => this.known.forEach((server) => server.forget());
-    registry.changes.subscribe(forget);
-    registry.offers.subscribe(forget);
+    const forgetContents = (): void => this.known.forEach((server) => server.forgetContents());
+    registry.changes.subscribe(forgetContents);
+    registry.offers.subscribe(forgetContents);
   }
 
   /** Limits a request to the virtual server that its path names. @throws Problem `not_found`, `forbidden` */
@@ -59,8 +60,8 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     );
   }
 
-  /** Stores a server. @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request` */
-  async save(server: StoredServer, isNew: boolean): Promise<VirtualServer> {
+  /** Stores a new or changed server. @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request` */
+  async save(server: StoredServer, { isNew }: { isNew: boolean }): Promise<VirtualServer> {
     const { name, members, instructions } = server;
     if (isNew && this.known.has(name))
       throw new Problem('conflict', `There is a virtual MCP server ${name} already`);
@@ -108,10 +109,10 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
 }
 
 /** @throws Problem `invalid_request` unless a member names exactly one thing, and renames only a single item */
-function checkMember(member: Member, place: number): void {
+function checkMember(member: Member, index: number): void {
   const { tag, server, as, description } = member;
   const kinds = memberKinds.filter((kind) => member[kind] !== undefined);
   const isValid = kinds.length === 1 && ((tag ?? server) === undefined || (as ?? description) === undefined);
   const detail = `must have one of ${memberKinds.join(', ')}; a tag or a server has neither "as" nor "description"`;
-  if (!isValid) throw invalidRequest({ pointer: `/members/${place}`, detail });
+  if (!isValid) throw invalidRequest({ pointer: `/members/${index}`, detail });
 }

@@ -3,17 +3,40 @@ import { KeyFileError } from '../../base/config/key-file.js';
 import type { KeyRing } from '../../base/config/key-ring.js';
 import { wrong } from '../../web/rest/wrong-field.js';
 
-/** Decrypted environment variables. */
+/** Decrypted environment variables, by name. */
 export type PlainEnv = Readonly<Record<string, string>>;
 /** A variable of a registration. Without `secret`, all values except ordinary words count as secrets. */
 export type GivenValue = string | { readonly value: string; readonly secret?: boolean };
+/** The environment of a registration. */
 type GivenEnv = Readonly<Record<string, GivenValue>>;
+
+/** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
+export interface SealedValue {
+  readonly alg: 'A256GCM';
+  /** Identity of the value, for comparisons without decryption. It is kept if the value is re-encrypted. */
+  readonly id: string;
+  /** Id of the encryption key. */
+  readonly key: string;
+  readonly nonce: string;
+  readonly data: string;
+}
+
+/** A value that is no secret. */
+interface PlainValue {
+  readonly alg: 'none';
+  readonly value: string;
+}
+type StoredValue = SealedValue | PlainValue;
+
+/** A tool's environment as stored, by variable. */
+export type StoredEnv = Readonly<Record<string, StoredValue>>;
 
 /** A stored value cannot be decrypted. The message names the variable and the reason, never the content. */
 export class SecretUnreadable extends Error {
   override readonly name = 'SecretUnreadable';
 }
 
+/* Sizes of AES-256-GCM. */
 const nonceBytes = 12;
 const tagBytes = 16;
 
@@ -100,6 +123,7 @@ export class EnvCipher {
     }
   }
 
+  /** A decrypted value; undefined if it cannot be decrypted. */
   private tryOpen(toolId: string, name: string, stored: SealedValue): string | undefined {
     try {
       return this.openOne(toolId, name, stored);
@@ -109,11 +133,14 @@ export class EnvCipher {
   }
 }
 
+/** A new `id` of a value. */
 const newIdentity = (): string => randomBytes(8).toString('hex');
 
+/** Data that the ciphertext is bound to. */
 const associatedData = (toolId: string, name: string): Buffer =>
   Buffer.from(JSON.stringify(['toolkeeper env 1', toolId, name]));
 
+/** An object with the same names and other values. */
 function mapValues<A, B>(
   values: Readonly<Record<string, A>>,
   map: (value: A, name: string) => B,
@@ -121,52 +148,34 @@ function mapValues<A, B>(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
-export interface SealedValue {
-  readonly alg: 'A256GCM';
-  /** Identity of the value, for comparisons without decryption. It is kept if the value is re-encrypted. */
-  readonly id: string;
-  /** Id of the encryption key. */
-  readonly key: string;
-  readonly nonce: string;
-  readonly data: string;
-}
-
-/** A value that is no secret. */
-interface PlainValue {
-  readonly alg: 'none';
-  readonly value: string;
-}
-type StoredValue = SealedValue | PlainValue;
-
-/** A tool's environment as stored, by variable. */
-export type StoredEnv = Readonly<Record<string, StoredValue>>;
-
 const isSealed = (stored: StoredValue): stored is SealedValue => stored.alg !== 'none';
+/** The text of a given value. */
 const valueOf = (given: GivenValue): string => (typeof given === 'string' ? given : given.value);
 
 /** Values that are not secrets. Redacting them would remove ordinary words from errors and logs. */
-const ordinary = new Set(
+const ordinaryWords = new Set(
   (
     'true false null none yes no on off enabled disabled auto default dev develop development test testing stage staging ' +
     'prod production local localhost docker kubernetes debug trace verbose info warn warning error silent json text console ' +
     'http https stdio memory redis postgres sqlite utf8 utf-8 main master'
   ).split(' '),
 );
-const namesSecret = /pass|pwd|secret|token|key|auth|cred|(^|_)pin(_|$)/i;
+/** Names of variables whose values are secrets even if they are ordinary words. */
+const secretName = /pass|pwd|secret|token|key|auth|cred|(^|_)pin(_|$)/i;
 
+/** Whether a value is encrypted: as its author says, else unless it is an ordinary word or short number. */
 function isSecret(name: string, given: GivenValue): boolean {
   if (typeof given !== 'string' && given.secret !== undefined) return given.secret;
   const value = valueOf(given);
-  const isOrdinary = ordinary.has(value.toLowerCase()) || /^\d{1,5}$/.test(value);
-  return !isOrdinary || namesSecret.test(name);
+  const isOrdinary = ordinaryWords.has(value.toLowerCase()) || /^\d{1,5}$/.test(value);
+  return !isOrdinary || secretName.test(name);
 }
 
 /** The secret values of an environment. @param opened the same environment, decrypted */
 export const secretsOf = (env: StoredEnv, opened: PlainEnv): PlainEnv =>
   Object.fromEntries(Object.entries(opened).filter(([name]) => isSealed(env[name] as StoredValue)));
 
-/** Text that differs between different environments, without their secrets. */
+/** A text for each variable that differs if its value differs, without the secrets. */
 export const envIdentity = (env: StoredEnv): Record<string, string> =>
   mapValues(env, (stored) => (isSealed(stored) ? stored.id : `=${stored.value}`));
 
@@ -195,7 +204,7 @@ export function sealedEnv(
   before: StoredEnv = {},
 ): StoredEnv {
   for (const [name, value] of Object.entries(env)) {
-    if (valueOf(value) === hiddenValue) throw notTheValue(name);
+    if (valueOf(value) === hiddenValue) throw placeholderProblem(name);
   }
   return withKeyProblem(() => cipher.seal(toolId, env, before));
 }
@@ -216,14 +225,15 @@ export function changedEnv(
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) removed.add(name);
     else if (valueOf(value) !== hiddenValue) values.push([name, value]);
-    else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
+    else if (!Object.hasOwn(stored, name)) throw placeholderProblem(name);
   }
   const remaining = Object.entries(stored).filter(([name]) => !removed.has(name));
   const sealed = withKeyProblem(() => cipher.seal(toolId, Object.fromEntries(values), stored));
   return { ...Object.fromEntries(remaining), ...sealed };
 }
 
-const notTheValue = (name: string) =>
+/** The problem of a request that sends the placeholder for a value that is not set. */
+const placeholderProblem = (name: string) =>
   wrong(`/env/${name}`, `must be the value itself: ${hiddenValue} only stands for one that is set`);
 
 /** @throws Problem `invalid_request` if there is no key to encrypt with */

@@ -6,6 +6,7 @@ import type { PlainEnv } from './env-cipher.js';
 
 /** Min length of values that are redacted anywhere. Shorter ones occur by chance, and are redacted in headers and URLs only. */
 const minLength = 4;
+/** Text before a value in a header or a query, such as `?key=` or `Authorization: Bearer `. */
 const inHeaderOrQuery =
   '[?&][^=&#\\s]{1,64}=|\\b[Bb](?:earer|asic) |(?:[Aa]uth|[Cc]ookie|[Tt]oken|[Ss]ecret|[Kk]ey|KEY|TOKEN|SECRET)[\\w-]{0,32}["\']?[:=] ?["\']?';
 /** Min length of a line of a multi-line value, such as a PEM key, that is redacted by itself. */
@@ -13,9 +14,14 @@ const minLineLength = 8;
 /** Max length of a piece in the regular expression, whose size is limited. Longer values are searched for in pieces. */
 const maxPieceLength = 4_096;
 
-/** Redacts the values of a tool's environment in texts. For failures and log lines, not for the hot path. */
+/**
+ * Redacts the values of a tool's environment in texts: `[secret NAME]` takes their place. For failures and log lines, not
+ * for the hot path.
+ */
 export class Redactor {
+  /** The replacement of each form of a value. */
   private readonly marks: ReadonlyMap<string, string>;
+  /** Matches all forms; undefined without secrets. */
   private readonly pattern: RegExp | undefined;
 
   constructor(env: PlainEnv) {
@@ -58,6 +64,7 @@ export class Redactor {
     );
   }
 
+  /** Redacts the end of a secret whose beginning was cut off at the start of the text. */
   private withoutTailOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
       for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
@@ -67,6 +74,7 @@ export class Redactor {
     return text;
   }
 
+  /** Redacts the beginning of a secret whose end was cut off at the end of the text. */
   private withoutHeadOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
       for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
@@ -77,7 +85,7 @@ export class Redactor {
   }
 }
 
-/** Removes the values of a tool's environment from its output. */
+/** A notice of a tool without secrets. */
 export function cleanNotice<N extends ToolNotice>(notice: N, redactor: Redactor): N {
   const { message } = notice;
   return {

@@ -5,7 +5,7 @@ import { KeyFileError } from '../../base/config/key-file.js';
 import { type StoredEnv, EnvCipher, SecretUnreadable } from './env-cipher.js';
 
 /** Tables with a column `env` of encrypted values, and SQL for their row id and for the id that the encryption binds. */
-const sealed = [
+const sealedTables = [
   { table: 'custom_tools', id: 'id::text', toolId: 'id' },
   { table: 'custom_tool_revisions', id: `(tool_id || '/' || revision)`, toolId: 'tool_id' },
   {
@@ -25,7 +25,7 @@ export class SecretsRenewal {
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    private readonly box: EnvCipher,
+    private readonly cipher: EnvCipher,
   ) {}
 
   /** Renews all rows, unless another replica holds the lock and does it. */
@@ -36,7 +36,7 @@ export class SecretsRenewal {
       ]);
       if (!lock?.taken) return;
       let renewed = 0;
-      for (const { table, id, toolId } of sealed) {
+      for (const { table, id, toolId } of sealedTables) {
         const rows = await sql.query<{ id: string; tool: string; env: StoredEnv }[]>(
           `SELECT ${id} AS id, ${toolId}::text AS tool, env FROM ${table} WHERE env <> '{}' ORDER BY 1`,
         );
@@ -56,7 +56,7 @@ export class SecretsRenewal {
   /** The values under the primary key. Logs an error and returns them unchanged if they cannot be decrypted. */
   private renew(toolId: string, env: StoredEnv, row: string): StoredEnv {
     try {
-      return this.box.renew(toolId, env);
+      return this.cipher.renew(toolId, env);
     } catch (error) {
       if (!(error instanceof SecretUnreadable || error instanceof KeyFileError)) throw error;
       this.logger.error(`${row}: ${error.message}`);

@@ -15,7 +15,7 @@ import type { Principal, TokenText } from '../../../web/contract/principal.js';
 import { EnvCipher, type StoredEnv } from '../../secrets/env-cipher.js';
 import { exchangeToken, type Grant, GrantEnded, type OAuthServer, refreshGrant } from './oauth-flow.js';
 
-/** The server of an account. */
+/** The MCP server of an account. */
 export interface AccountServer extends OAuthServer {
   readonly id: string;
   readonly name: string;
@@ -32,7 +32,8 @@ export interface SignInLink {
   readonly at: number;
 }
 
-interface Row {
+/** The columns of an account that are read to use it. */
+interface StoredAccount {
   readonly status: 'active' | 'needs_sign_in';
   readonly url: string;
   readonly env: StoredEnv;
@@ -43,21 +44,24 @@ interface Row {
 export interface AccountRow {
   readonly serverId: string;
   readonly server: string;
-  readonly status: Row['status'] | null;
+  readonly status: StoredAccount['status'] | null;
   readonly scope: string | null;
   readonly createdAt: Date | null;
 }
 
+/** Max entries of each cache. */
 const maxCached = 10_000;
 /** Concurrent refreshes of a replica. Each holds a database connection. */
 const maxRefreshes = 4;
 /** Lifetime of a sign-in link. */
 const linkMs = 600_000;
+/** Path of the page that a sign-in link opens. */
 export const signInPath = '/accounts/sign-in';
 
 /** Cache key. It contains the URL, so that no token is sent to another address after the URL has changed. */
 const keyOf = ({ id, url }: AccountServer, user: string): string => `${id} ${url.href} ${user}`;
-const boxId = (server: string, user: string): string => `account ${server} ${user}`;
+/** The id to which the encryption of an account's grant is bound. */
+const cipherId = (server: string, user: string): string => `account ${server} ${user}`;
 
 /** Accounts of callers at MCP servers. Tokens are cached in memory until they expire, and encrypted in the database. */
 @Injectable()
@@ -67,6 +71,7 @@ export class Accounts implements OnApplicationBootstrap {
   private readonly subjects = new LRUCache<string, TokenText>({ max: maxCached });
   /** Scopes that servers asked for and accounts lack. */
   private readonly missingScopes = new LRUCache<string, string>({ max: maxCached });
+  /** Reads and renewals in progress, so that concurrent calls share them. */
   private readonly flights = new SingleFlight<Grant>();
   private readonly refreshing = bulkhead(maxRefreshes, maxCached);
   private readonly links: SealedValues;
@@ -75,7 +80,7 @@ export class Accounts implements OnApplicationBootstrap {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
     private readonly dataSource: DataSource,
-    private readonly box: EnvCipher,
+    private readonly cipher: EnvCipher,
     private readonly follower: TableFollower,
     keys: KeyRing,
     http: HttpAdapterHost,
@@ -106,7 +111,11 @@ export class Accounts implements OnApplicationBootstrap {
     return owner;
   }
 
-  /** The tokens of an account. Synchronous while the cached one is valid. @throws SignInNeeded */
+  /**
+   * The tokens of an account. Synchronous while the cached one is valid.
+   * @param user the owner: see `ownerOf`
+   * @throws SignInNeeded
+   */
   grant(server: AccountServer, user: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
@@ -114,19 +123,19 @@ export class Accounts implements OnApplicationBootstrap {
     return this.flights.join(key, () => this.load(server, user));
   }
 
-  /** Scopes that the server has demanded beyond those of the account, joined with these; undefined if there are none. */
-  scopesMissing(server: AccountServer, user: string): string | undefined {
+  /** All scopes that the account needs, if the server has demanded more than it has; else undefined. */
+  missingScopesOf(server: AccountServer, user: string): string | undefined {
     return this.missingScopes.get(keyOf(server, user));
   }
 
   /** Notes the scopes that a server demands. @throws SignInNeeded always */
-  askForScopes(server: AccountServer, user: string, scopes: string): never {
+  demandScopes(server: AccountServer, user: string, scopes: string): never {
     this.missingScopes.set(keyOf(server, user), scopes);
     throw new SignInNeeded('Its server asks for more scopes', scopes);
   }
 
-  /** Replaces a grant. @param refused the access token that the server refused @throws SignInNeeded */
-  renewed(server: AccountServer, user: string, refused: string): Grant | Promise<Grant> {
+  /** A new grant in place of one that the server refused. @param refused its access token @throws SignInNeeded */
+  renewedGrant(server: AccountServer, user: string, refused: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
     if (known && known.accessToken !== refused) return known;
@@ -134,6 +143,7 @@ export class Accounts implements OnApplicationBootstrap {
     return this.flights.join(`${key} ${refused}`, () => this.renew(server, user, refused));
   }
 
+  /** Stores a new account, or replaces the caller's account at the server. */
   async save(server: AccountServer, user: string, grant: Grant): Promise<void> {
     const { id, url } = server;
     await this.dataSource.query(
@@ -165,6 +175,7 @@ export class Accounts implements OnApplicationBootstrap {
     return deleted.length > 0;
   }
 
+  /** The URL of a sign-in link. */
   linkFor(link: Omit<SignInLink, 'at'>): string {
     // Request logs leave queries out.
     return `${this.base}${signInPath}?link=${this.links.seal({ ...link, at: Date.now() })}`;
@@ -198,6 +209,7 @@ export class Accounts implements OnApplicationBootstrap {
     return needed(`${way} open ${signInUrl} within 10 minutes and sign in, then call again`, { signInUrl });
   }
 
+  /** Reads the grant of an account, or exchanges the caller's access token for one. */
   private async load(server: AccountServer, user: string): Promise<Grant> {
     const subject = this.subjects.get(user);
     if (subject) return this.exchange(server, user, subject);
@@ -207,6 +219,7 @@ export class Accounts implements OnApplicationBootstrap {
     return grant;
   }
 
+  /** Exchanges a caller's access token for a grant. */
   private async exchange(server: AccountServer, user: string, subject: TokenText): Promise<Grant> {
     // A token is sent to its own issuer only, so that authors of tools cannot collect the tokens of callers.
     const { origin } = new URL(user);
@@ -220,13 +233,17 @@ export class Accounts implements OnApplicationBootstrap {
     return grant;
   }
 
-  /** One replica refreshes at a time. Those that waited for it find the new tokens in the row. */
+  /**
+   * Refreshes the tokens of an account. One replica refreshes at a time; those that waited for it find the new tokens in
+   * the row.
+   * @param tried the access token to replace
+   */
   private async renew(server: AccountServer, user: string, tried: string): Promise<Grant> {
     const subject = this.subjects.get(user);
     if (subject) return this.exchange(server, user, subject);
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`;
     const work = async (sql: EntityManager): Promise<Grant | GrantEnded> => {
-      await sql.query(lock, [boxId(server.id, user)]);
+      await sql.query(lock, [cipherId(server.id, user)]);
       const { grant, revision } = await this.read(sql, server, user);
       if (grant.accessToken !== tried) return grant;
       const where = 'WHERE server_id = $1 AND user_id = $2 AND revision = $3';
@@ -249,27 +266,29 @@ export class Accounts implements OnApplicationBootstrap {
     return next;
   }
 
-  /** @throws SignInNeeded if there is no account that can be used */
+  /** Reads an account. @throws SignInNeeded if there is none that can be used */
   private async read(
     sql: EntityManager,
     { id, url, name }: AccountServer,
     user: string,
   ): Promise<{ readonly grant: Grant; readonly revision: number }> {
-    const [row] = await sql.query<Row[]>(
+    const [row] = await sql.query<StoredAccount[]>(
       'SELECT status, url, env, revision FROM accounts WHERE server_id = $1 AND user_id = $2',
       [id, user],
     );
     if (!row || row.status !== 'active' || row.url !== url.href)
       throw new SignInNeeded(`There is no account at ${name} for this caller`);
-    const { grant = '' } = this.box.open(boxId(id, user), row.env);
+    const { grant = '' } = this.cipher.open(cipherId(id, user), row.env);
     return { grant: JSON.parse(grant) as Grant, revision: row.revision };
   }
 
+  /** The column `env` of an account: its grant, encrypted. */
   private sealed(server: string, user: string, grant: Grant): string {
     return JSON.stringify(
-      this.box.seal(boxId(server, user), { grant: { value: JSON.stringify(grant), secret: true } }),
+      this.cipher.seal(cipherId(server, user), { grant: { value: JSON.stringify(grant), secret: true } }),
     );
   }
 }
 
+/** Whether the tokens must be refreshed before their next use. */
 const isDue = ({ renewAt = Infinity }: Grant): boolean => renewAt <= Date.now();

@@ -42,9 +42,10 @@ export class GrantEnded extends Error {
   override readonly name = 'GrantEnded';
 }
 
+/** MCP's client SDK, which is loaded at the first sign-in. */
 const library = () => import('@modelcontextprotocol/client');
-/** Max time before the expiry of a token at which it is refreshed. */
-const maxRenewMs = 30_000;
+/** Time before the expiry of a token at which it is refreshed; a tenth of its lifetime if that is less. */
+const maxEarlyMs = 30_000;
 
 /** The grant of a token answer. @param before supplies a refresh token and scope that the answer omits */
 export function grantOf(tokens: StoredOAuthTokens, flow: Grant['flow'], before?: Grant): Grant {
@@ -53,7 +54,7 @@ export function grantOf(tokens: StoredOAuthTokens, flow: Grant['flow'], before?:
   return {
     accessToken,
     ...(seconds !== undefined && {
-      renewAt: Date.now() + 1_000 * seconds - Math.min(maxRenewMs, 100 * seconds),
+      renewAt: Date.now() + 1_000 * seconds - Math.min(maxEarlyMs, 100 * seconds),
     }),
     // Some servers do not rotate refresh tokens.
     refreshToken: refresh_token ?? before?.refreshToken,
@@ -81,7 +82,7 @@ function trimDiscovery({
   };
 }
 
-/** The library's view of one sign-in. It stores all results in the flow. */
+/** A sign-in as the library needs it. It stores all results in the flow. */
 class Provider implements OAuthClientProvider {
   location: URL | undefined;
   discoveryState?: () => OAuthDiscoveryState;
@@ -171,7 +172,7 @@ const requestWithoutToken = (url: URL, fetch: OAuthServer['fetch']): Promise<Res
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   });
 
-/** Finishes a sign-in: exchanges the code. @throws Error if `iss`, of the callback, is another authorization server */
+/** Finishes a sign-in: exchanges the code. @throws Error if `iss` in the callback names another authorization server */
 export async function endFlow(
   { fetch }: OAuthServer,
   redirectUri: string,
@@ -206,6 +207,7 @@ export async function refreshGrant({ fetch }: OAuthServer, grant: Grant): Promis
   }
 }
 
+/** Options of a request to the authorization server of a flow. */
 const requestOf = (
   clientInformation: StoredOAuthClientInformation,
   { authorizationServerMetadata: metadata, resourceMetadata }: OAuthDiscoveryState,
@@ -240,9 +242,9 @@ export async function clientToken({ url, env, fetch }: OAuthServer): Promise<Gra
   return grantOf(tokens, {});
 }
 
-/** Names of RFC 8693. */
-const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
-const accessToken = 'urn:ietf:params:oauth:token-type:access_token';
+/* Names of RFC 8693. */
+const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
 /** Faults of the authorization server, which say nothing about the token. */
 const serverFaults = ['server_error', 'temporarily_unavailable', 'too_many_requests'];
 
@@ -255,9 +257,9 @@ export async function exchangeToken({ url, env, fetch }: OAuthServer, subject: s
   const { OAUTH_EXCHANGE_URL: endpoint = '', OAUTH_ISSUER: issuer = endpoint } = env;
   const { OAUTH_AUDIENCE: audience, OAUTH_SCOPE: scope } = env;
   const form = {
-    grant_type: exchangeGrant,
+    grant_type: exchangeGrantType,
     subject_token: subject,
-    subject_token_type: accessToken,
+    subject_token_type: accessTokenType,
     ...(audience === undefined ? { resource: url.href } : { audience }),
     ...(scope !== undefined && { scope }),
   };
@@ -275,7 +277,7 @@ export async function exchangeToken({ url, env, fetch }: OAuthServer, subject: s
     const isRefused = error instanceof OAuthError && !serverFaults.includes(error.code);
     const message = isRefused ? `${error.code}: ${messageOf(error)}` : messageOf(error);
     const why = message.replaceAll(subject, '[access token]');
-    const Kind = isRefused || error instanceof GrantEnded ? GrantEnded : Error;
-    throw new Kind(`The access token of this call was not exchanged: ${why}`);
+    const ErrorClass = isRefused || error instanceof GrantEnded ? GrantEnded : Error;
+    throw new ErrorClass(`The access token of this call was not exchanged: ${why}`);
   }
 }

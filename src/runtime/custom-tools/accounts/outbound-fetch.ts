@@ -4,8 +4,10 @@ import { readAtMost } from '../../../base/outbound/http-client.js';
 
 /** Timeout of a request. Tokens are refreshed within a transaction, whose timeout is longer. */
 const timeoutMs = 8_000;
+/** Max size of an answer. */
 const maxBytes = 262_144;
-const bodiless = [101, 204, 205, 304];
+/** Statuses of answers that must have no body. */
+const bodilessStatuses = [101, 204, 205, 304];
 
 /**
  * A `fetch` for addresses that an MCP server names: bounded in time and bytes, without redirects.
@@ -32,7 +34,7 @@ export const outboundFetch =
       });
       const read = await readAtMost(body, maxBytes);
       if (!read.whole) throw new Error(`${url.host} answered with over ${maxBytes} bytes`);
-      const answer = bodiless.includes(statusCode) ? null : new Uint8Array(read.body);
+      const answer = bodilessStatuses.includes(statusCode) ? null : new Uint8Array(read.body);
       const shown = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
       return new Response(answer, { status: statusCode, headers: shown });
     } finally {

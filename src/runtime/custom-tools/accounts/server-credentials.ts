@@ -9,6 +9,7 @@ import type { Accounts, AccountServer } from './accounts.js';
 import { clientToken, type Grant, type OAuthServer } from './oauth-flow.js';
 import type { Answer } from '../../mcp-client/remote-answer.js';
 
+/** The header in which a server says why it refuses a token. */
 const challengeOf = ({ headers }: Answer): string => String(headers['www-authenticate'] ?? '');
 const lacksScope = (answer: Answer): boolean =>
   answer.statusCode === 403 && /error="?insufficient_scope/.test(challengeOf(answer));
@@ -16,6 +17,7 @@ const lacksScope = (answer: Answer): boolean =>
 /** Tokens of this gateway itself. A token is replaced shortly before it expires, or after it was refused. */
 export class SharedCredential implements Credential {
   private grant: Promise<Grant> | undefined;
+  /** Time from which another token is requested, in milliseconds since the epoch. */
   private renewAt = 0;
 
   constructor(private readonly server: OAuthServer) {}
@@ -44,7 +46,10 @@ export class SharedCredential implements Credential {
 
 /** Accounts of all callers at one server. */
 export class ServerAccounts {
-  /** The token for an admitted caller's process; absent if requests carry the token. @throws Refusal `tool_unavailable` */
+  /**
+   * The token in the environment of a caller's process. Absent if requests carry the token instead.
+   * @throws Refusal `tool_unavailable`
+   */
   tokenOf?(user: string): string;
 
   constructor(
@@ -67,7 +72,7 @@ export class ServerAccounts {
     const owner = this.ownerOf(caller);
     if (owner === undefined) throw this.accounts.refusal(this.server, caller);
     try {
-      await this.getToken(owner);
+      await this.checkGrant(owner);
     } catch (error) {
       if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
       if (this.isExchanged(caller))
@@ -78,12 +83,13 @@ export class ServerAccounts {
     }
   }
 
-  protected async getToken(user: string): Promise<void> {
+  /** Gets the tokens of a caller, or throws. @throws SignInNeeded */
+  protected async checkGrant(user: string): Promise<void> {
     await this.accounts.grant(this.server, user);
   }
 
-  /** The error of a call for its caller: a refusal with a link if another sign-in would help. */
-  async explained(error: unknown, caller: Principal): Promise<unknown> {
+  /** The error of a call as its caller sees it: a refusal with a link if another sign-in would help. */
+  async errorForCaller(error: unknown, caller: Principal): Promise<unknown> {
     if (!(error instanceof ToolFailure)) return error;
     if (error.code === signInNeededCode) {
       const { scope } = (error.data ?? {}) as { readonly scope?: string };
@@ -105,7 +111,7 @@ export class ServerAccounts {
         if (lacksScope(answer)) return this.refuseScope(user, answer, await accounts.grant(server, user));
         if (answer.statusCode !== 401) return undefined;
         if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
-        return (await accounts.renewed(server, user, token)).accessToken;
+        return (await accounts.renewedGrant(server, user, token)).accessToken;
       },
     };
   }
@@ -115,10 +121,11 @@ export class ServerAccounts {
     const demanded = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
     const own = held.split(' ').filter(Boolean);
     if (demanded.every((scope) => own.includes(scope))) return undefined;
-    this.accounts.askForScopes(this.server, user, [...new Set([...own, ...demanded])].join(' '));
+    this.accounts.demandScopes(this.server, user, [...new Set([...own, ...demanded])].join(' '));
   }
 }
 
+/** Max callers of a server whose tokens are remembered. */
 const maxTokens = 10_000;
 
 /** Accounts at a server whose processes each get the token of one caller. */
@@ -135,7 +142,8 @@ export class ProcessAccounts extends ServerAccounts {
     throw new Refusal('tool_unavailable', detail, { retryAfterMs: 1_000 });
   }
 
-  protected override async getToken(user: string): Promise<void> {
+  /** Also stores the token for the caller's processes. */
+  protected override async checkGrant(user: string): Promise<void> {
     try {
       this.tokens.set(user, (await this.accounts.grant(this.server, user)).accessToken);
     } catch (error) {
@@ -144,18 +152,21 @@ export class ProcessAccounts extends ServerAccounts {
     }
   }
 
-  override async explained(error: unknown, caller: Principal): Promise<unknown> {
+  override async errorForCaller(error: unknown, caller: Principal): Promise<unknown> {
     const user = this.ownerOf(caller) ?? '';
     // The check below reports a renewal that failed for good.
     if (error instanceof ToolFailure && isUnauthorized(error.message))
       await this.renewOnce(user).catch(() => undefined);
-    return super.explained(error, caller);
+    return super.errorForCaller(error, caller);
   }
 
   /** Renews a token once. Without a refresh token the account stays, because only the failure's text suggests a refusal. */
   private async renewOnce(user: string): Promise<void> {
     const { accessToken, refreshToken } = await this.accounts.grant(this.server, user);
     if (refreshToken === undefined || this.replacements.get(user) === accessToken) return;
-    this.replacements.set(user, (await this.accounts.renewed(this.server, user, accessToken)).accessToken);
+    this.replacements.set(
+      user,
+      (await this.accounts.renewedGrant(this.server, user, accessToken)).accessToken,
+    );
   }
 }

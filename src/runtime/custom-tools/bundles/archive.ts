@@ -30,12 +30,15 @@ export interface Unpacked {
   readonly bytes: number;
 }
 
+/** Max characters of a path in an archive. */
 const maxPathLength = 512;
 /** Max bytes of a header that contains a long name. */
 const maxMetaBytes = 65_536;
 /** Max bytes of headers and padding per entry of a tar. */
 const entryOverhead = 4_096;
+/** First byte of a gzip. */
 const gzipMagic = 0x1f;
+/** Types of tar entries that are regular files. */
 const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
 
 /**
@@ -69,7 +72,7 @@ export async function unpack(archive: string, folder: string, limits: UnpackLimi
   return unpacking.result();
 }
 
-/** The hash of a folder, equal to that of the bundle that was unpacked there. Other things than files change it, too. */
+/** The hash of a folder, equal to that of the bundle that was unpacked there. Links and other special files change it. */
 export async function hashFolder(folder: string): Promise<string> {
   const lines: string[] = [];
   for await (const entry of await opendir(folder, { recursive: true })) {
@@ -81,15 +84,18 @@ export async function hashFolder(folder: string): Promise<string> {
   return hashOf(lines);
 }
 
+/** SHA-256 of a file's content. */
 const fileHash = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return hash.digest('hex');
 };
+/** The mode of an unpacked file: read-only, executable if it was so for its owner. */
 const modeOf = (mode: number): number => ((mode & 0o100) !== 0 ? 0o555 : 0o444);
 /** The line of a file in the text that is hashed. */
 const lineOf = (path: string, mode: number, hash: string): string =>
   `${modeOf(mode).toString(8)} ${hash} ${path}\n`;
+/** The hash of a bundle. @param lines of its files, in any order */
 const hashOf = (lines: readonly string[]): string => sha256([...lines].sort().join(''));
 
 /** The tar in an archive. @throws Error if there is none */
@@ -131,6 +137,7 @@ class Unpacking {
     this.makeFolder('.');
   }
 
+  /** Creates the file or folder of an entry. @throws Error with a one-line reason */
   take(entry: ReadEntry): void {
     const { type } = entry;
     const path = plainPath(entry.path);
@@ -146,6 +153,7 @@ class Unpacking {
     }
   }
 
+  /** The files that were created. */
   result(): Unpacked {
     return { hash: hashOf([...this.lines.values()]), files: this.lines.size, bytes: this.bytes };
   }

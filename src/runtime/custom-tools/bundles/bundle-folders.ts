@@ -20,10 +20,13 @@ import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
+/** Interval at which unused bundles are removed. */
 const sweepEveryMs = 3_600_000;
 /** Age at which a work folder counts as left by a killed server. */
 const abandonedMs = 3_600_000;
+/** Max time for unpacking or hashing a bundle. */
 const timeoutMs = 120_000;
+/** Beginning of the names of temporary folders. */
 const workPrefix = '.work-';
 /** For stored bundles, which were within the limits at their upload. */
 const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
@@ -58,11 +61,11 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /**
-   * The folder of a bundle.
-   * @param verify whether to compare its files with the hash, as before a start
+   * The folder of a bundle, which is unpacked there if needed.
+   * @param verify whether to compare the files of an existing folder with the hash, as before a start
    * @throws Problem `invalid_request` if the bundle is not in the database or cannot be unpacked here
    */
-  async folderOf(hash: string, verify = true): Promise<string> {
+  async folderOf(hash: string, { verify = true } = {}): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
     if (!verify && (await isFolder(folder))) return folder;
     return this.fetching.join(hash, () => this.fetch(hash));
@@ -72,7 +75,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
    * Runs work with a temporary folder, which is removed afterwards.
    * @throws Problem `invalid_request` if no folder can be made
    */
-  async withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  async withWorkFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const { dir } = this.config.bundles;
     const folder = await mkdir(dir, { recursive: true, mode: 0o755 })
       .then(() => mkdtemp(join(dir, workPrefix)))
@@ -93,6 +96,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     return (await this.inThread(order)) as Unpacked;
   }
 
+  /** Unpacks or hashes in a thread of its own, because both block it. */
   private async inThread(order: ArchiveOrder): Promise<Unpacked | string> {
     const thread = new WorkerCalls<ArchiveOrder, Unpacked | string>(
       new URL('./archive.worker.js', import.meta.url),
@@ -105,13 +109,14 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
+  /** Hashes the folder of a bundle; unpacks the bundle if the folder is missing or was changed. */
   private async fetch(hash: string): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
     const presentHash = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
     if (presentHash === hash) return folder;
     const archive = await this.repository.archive(hash);
     if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
-    await this.withFolder(async (work) => {
+    await this.withWorkFolder(async (work) => {
       const file = join(work, 'bundle.tgz');
       const files = join(work, 'files');
       await writeFile(file, archive);
@@ -156,18 +161,22 @@ const isFolder = async (path: string): Promise<boolean> => (await statOf(path))?
 const isAbandoned = async (path: string): Promise<boolean> =>
   Date.now() - ((await statOf(path))?.mtimeMs ?? Infinity) > abandonedMs;
 
+/** Max files that the content of a bundle shows. */
 const maxFiles = 200;
-/** Maximum bytes of all contents together. */
+/** Max bytes of all shown contents together. */
 const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
-/** Reads the files of an unpacked bundle, at most `maxFiles`; `content` is null if it is binary or too large. */
+/**
+ * Reads the files of an unpacked bundle, at most `maxFiles`; `content` is null if it is binary or too large.
+ * @returns `complete`: whether all files are there with their content
+ */
 export async function filesIn(folder: string, { files }: Pick<StoredBundle, 'files'>) {
   const data: { path: string; content: string | null; executable: boolean }[] = [];
   let bytesLeft = maxTextBytes;
   for await (const path of pathsBelow(folder)) {
     if (data.length === maxFiles) break;
-    const { size, ...file } = await read(join(folder, path), bytesLeft);
+    const { size, ...file } = await readBundled(join(folder, path), bytesLeft);
     if (file.content !== null) bytesLeft -= size;
     data.push({ path, ...file });
   }
@@ -175,6 +184,7 @@ export async function filesIn(folder: string, { files }: Pick<StoredBundle, 'fil
   return { data, complete: data.length === files && data.every(({ content }) => content !== null) };
 }
 
+/** The paths of all files below a folder, relative to it. */
 async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
   for await (const entry of await opendir(join(folder, below))) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
@@ -183,7 +193,7 @@ async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
   }
 }
 
-async function read(path: string, maxSize: number) {
+async function readBundled(path: string, maxSize: number) {
   const file = await open(path);
   try {
     const { size, mode } = await file.stat();

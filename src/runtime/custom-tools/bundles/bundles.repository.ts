@@ -36,6 +36,7 @@ export class BundlesRepository {
     );
   }
 
+  /** A bundle without its archive. */
   async find(hash: string): Promise<StoredBundle | undefined> {
     const rows: StoredBundle[] = await this.dataSource.query(
       `SELECT hash, files, bytes::float8 AS bytes, uploaded_at AS "uploadedAt"
@@ -45,6 +46,7 @@ export class BundlesRepository {
     return rows[0];
   }
 
+  /** The uploaded archive of a bundle. */
   async archive(hash: string): Promise<Buffer | undefined> {
     const rows: { archive: Buffer }[] = await this.dataSource.query(
       'SELECT archive FROM tool_bundles WHERE hash = $1',
@@ -53,12 +55,13 @@ export class BundlesRepository {
     return rows[0]?.archive;
   }
 
+  /** The hashes of all bundles. */
   async hashes(): Promise<Set<string>> {
     const rows: { hash: string }[] = await this.dataSource.query('SELECT hash FROM tool_bundles');
     return new Set(rows.map(({ hash }) => hash));
   }
 
-  /** Deletes bundles that no revision references. */
+  /** Deletes bundles that no revision references, after `unusedRetention`. */
   async removeUnused(): Promise<void> {
     await this.dataSource.query(
       `DELETE FROM tool_bundles b

@@ -14,8 +14,8 @@ import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
-/** A stored bundle and the content of its tool.json. */
-export interface TakenBundle {
+/** A bundle that was uploaded and stored. */
+export interface AcceptedBundle {
   readonly hash: string;
   /** The text of its tool.json. */
   readonly manifest: string;
@@ -39,12 +39,12 @@ export class Bundles {
   ) {}
 
   /** Stores an upload. @throws Problem `invalid_request`, `payload_too_large`, `forbidden` if bundles are disabled */
-  async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
+  async accept({ body, bytes = 0 }: Upload): Promise<AcceptedBundle> {
     const { maxBytes } = this.config.bundles;
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
     // Checked before reading, because aborting a body closes the connection before the answer is sent.
     if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
-    return this.folders.withFolder(async (work) => {
+    return this.folders.withWorkFolder(async (work) => {
       const archive = join(work, 'upload.tgz');
       const files = join(work, 'files');
       await pipeline(body, limitTo(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
@@ -52,7 +52,7 @@ export class Bundles {
           throw wrong('', 'ended before all of it had come');
         throw error;
       });
-      const unpacked = await this.check(archive, files);
+      const unpacked = await this.unpack(archive, files);
       const manifest = await textOf(files, 'tool.json', maxManifestBytes);
       if (manifest === '') throw wrong('', 'has no tool.json at its top');
       if (!(await this.repository.touch(unpacked.hash))) {
@@ -70,8 +70,8 @@ export class Bundles {
     return bundle;
   }
 
-  /** @throws Problem `invalid_request` */
-  private check(archive: string, folder: string): Promise<Unpacked> {
+  /** Unpacks an upload. @throws Problem `invalid_request` */
+  private unpack(archive: string, folder: string): Promise<Unpacked> {
     return this.folders.unpack(archive, folder).catch((error: unknown) => {
       throw wrong('', `is no bundle: ${messageOf(error)}`);
     });
@@ -95,6 +95,7 @@ const limitTo = (maxBytes: number) =>
 const tooLarge = (what: string): Problem =>
   new Problem('payload_too_large', `The bundle ${what} (BUNDLE_MAX_BYTES)`);
 
+/** Max size of a file that names packages. */
 const maxTextBytes = 4_194_304;
 
 /** Package managers: the file that names packages, the folder with them, and a check whether the file names any. */
@@ -103,7 +104,7 @@ const ecosystems = [
     file: 'package.json',
     folder: 'node_modules',
     namesPackages: (text: string): boolean => {
-      const { dependencies, optionalDependencies } = jsonIn('package.json', text);
+      const { dependencies, optionalDependencies } = packageJsonIn(text);
       return Object.keys({ ...dependencies, ...optionalDependencies }).length > 0;
     },
   },
@@ -140,13 +141,14 @@ async function textOf(bundle: string, file: string, maxBytes = maxTextBytes): Pr
   }
 }
 
-function jsonIn(
-  file: string,
-  text: string,
-): { readonly dependencies?: object; readonly optionalDependencies?: object } {
+/** The content of a package.json. @throws Problem `invalid_request` if it is not JSON */
+function packageJsonIn(text: string): {
+  readonly dependencies?: object;
+  readonly optionalDependencies?: object;
+} {
   try {
     return (parse(text) as object | null) ?? {};
   } catch {
-    throw wrong(`/${file}`, 'is no JSON');
+    throw wrong('/package.json', 'is no JSON');
   }
 }

@@ -11,7 +11,7 @@ import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
-/** @returns why the tool's user may not run a program; undefined: it may */
+/** Tells why the tool's user may not run a program; undefined: it may. */
 type WhyNotRun = (program: string) => Promise<string | undefined>;
 
 /** A command as it is started. */
@@ -26,14 +26,14 @@ export interface ResolvedCommand {
 /**
  * Resolves the program, the working directory and the complete environment of a tool's process.
  * @param tool as registered
- * @param place its working directory, its arguments there, and whether it came in a bundle that may hold any code
+ * @param location its working directory, its arguments there, and whether it came in a bundle that may hold any code
  * @param own the tool's own variables, decrypted
  * @param root base of relative working directories
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
   tool: Pick<CustomTool, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>,
-  place: Pick<CustomTool, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
+  location: Pick<CustomTool, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
   own: PlainEnv,
   root: string,
   rules: CommandRules,
@@ -41,18 +41,19 @@ export async function resolveCommand(
 ): Promise<ResolvedCommand> {
   rules.checkText(tool);
   rules.checkVariables(Object.keys(own), tool.permissions?.allowedEnvironmentVars ?? []);
-  const cwd = resolve(root, place.workingDir ?? '.');
+  const cwd = resolve(root, location.workingDir ?? '.');
   if (!(await statOf(cwd))?.isDirectory()) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
   const { command, args: writtenArgs } = tool;
-  const { args: placed, mayBringCode } = place;
+  const { args: placed, mayBringCode } = location;
   const isInterpreter = rules.isInterpreter(command);
   const candidates = candidatesFor(command, cwd, env['PATH'] ?? '');
   const link = await findExecutable(command, candidates, whyNotRun, isInterpreter);
   const realPath = await realpath(link);
-  const isHosts = !command.includes('/') || realPath === (await onHostPath(basename(command), whyNotRun));
-  const program = { command, args: placed, writtenArgs, cwd, realPath, isHosts, mayBringCode };
+  const isOnHostPath =
+    !command.includes('/') || realPath === (await hostProgram(basename(command), whyNotRun));
+  const program = { command, args: placed, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode };
   const args = await rules.checkCommand(program);
   checkPin(tool, realPath);
   const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
@@ -66,12 +67,12 @@ export async function resolveCommand(
  */
 function checkPin(
   { command, pinnedCommand }: Pick<CustomTool, 'command' | 'pinnedCommand'>,
-  real: string,
+  realPath: string,
 ): void {
-  if (!command.includes('/') || pinnedCommand === null || pinnedCommand === real) return;
+  if (!command.includes('/') || pinnedCommand === null || pinnedCommand === realPath) return;
   throw wrong(
     '/command',
-    `leads to ${real} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
+    `leads to ${realPath} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
   );
 }
 
@@ -84,6 +85,9 @@ async function startPath(link: string, real: string, isInterpreter: boolean): Pr
   const inEnvironment = await statOf(join(dirname(dirname(link)), 'pyvenv.cfg'));
   return inEnvironment ? link : real;
 }
+
+/** Variables of the host that every tool gets. */
+const alwaysGiven: readonly string[] = ['PATH', 'HOME', 'LANG'];
 
 /** The environment: defaults, a few variables of the host, those granted to the tool, and the tool's own. */
 function toolEnvironment(
@@ -104,7 +108,7 @@ function toolEnvironment(
   return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles, ...Object.fromEntries(inherited), ...own };
 }
 
-/** Keep git and wget from reading settings in /etc: they exit if such a file exists but is unreadable, as in the sandbox. */
+/** Keeps git and wget from reading settings in /etc: these are unreadable in the sandbox, and both would exit. */
 const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
 
 /**
@@ -114,8 +118,8 @@ const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
 const findProgram = (name: string, whyNotRun: WhyNotRun): Promise<string> =>
   findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), whyNotRun);
 
-/** The real path of the server's own program of this name, for the tool's user. */
-const onHostPath = (name: string, whyNotRun: WhyNotRun): Promise<string | undefined> =>
+/** The real path of the program of this name on the server's own PATH, if the tool's user may run one. */
+const hostProgram = (name: string, whyNotRun: WhyNotRun): Promise<string | undefined> =>
   findProgram(name, whyNotRun).then(
     (path) => realpath(path),
     () => undefined,
@@ -193,13 +197,14 @@ interface CandidateCommand {
   /** The file itself, links resolved. */
   readonly realPath: string;
   /** Whether the server's own PATH has this file under the command's name. */
-  readonly isHosts: boolean;
+  readonly isOnHostPath: boolean;
   /** Whether it came in a bundle, and bundles are accepted. */
   readonly mayBringCode: boolean;
 }
 
-/** Interpreter options that do not change which code runs. */
-const harmless = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
+/** An interpreter's option that does not change which code runs. */
+const harmlessOption = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
+/** These options in a message. */
 const harmlessOptions = '-u, -jar, --no-warnings, --enable-source-maps and --max-old-space-size=<MB>';
 
 /** Rules for the commands of tools. Every refusal is a Problem `invalid_request` that names the field. */
@@ -222,13 +227,12 @@ export class CommandRules {
   checkVariables(own: readonly string[], granted: readonly string[]): void {
     const { allowedRoots, allowedVariables } = this.config;
     const isFree = (name: string): boolean => isOneOf([...harmlessVariables, ...allowedVariables], name);
-    for (const name of allowedRoots === undefined ? [] : own) {
-      if (isFree(name)) continue;
+    const refused = allowedRoots && own.find((name) => !isFree(name));
+    if (refused !== undefined)
       throw wrong(
-        `/env/${name}`,
-        isSteering(name) ? `names ${name}, which ${steers}` : `names ${name}; ${mayBeSet}`,
+        `/env/${refused}`,
+        isSteering(refused) ? `names ${refused}, which ${steersPrograms}` : `names ${refused}; ${mayBeSet}`,
       );
-    }
     for (const [n, name] of granted.entries()) {
       if (isFree(name) || alwaysGiven.includes(name) || isServersOwn(name)) continue;
       throw wrong(
@@ -244,7 +248,7 @@ export class CommandRules {
   /** Checks the working directory that a registration names. @param workingDir absolute */
   async checkWorkingDir(workingDir: string): Promise<void> {
     const real = await realpath(workingDir);
-    if (!(await this.isBelowRoots(real))) throw this.outside('/workingDir', real, real);
+    if (!(await this.isBelowRoots(real))) throw this.outsideRoots('/workingDir', real, real);
   }
 
   /**
@@ -254,16 +258,16 @@ export class CommandRules {
    * @throws Problem `invalid_request` naming `/command` or the argument
    */
   async checkCommand(candidate: CandidateCommand): Promise<readonly string[]> {
-    const { command, args, writtenArgs, cwd, realPath, isHosts, mayBringCode } = candidate;
+    const { command, args, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode } = candidate;
     const isInterpreter = this.isInterpreter(command);
-    const first = args.findIndex((arg) => !harmless.test(arg));
+    const first = args.findIndex((arg) => !harmlessOption.test(arg));
     if ((isInterpreter || this.isInterpreter(realPath)) && climbs(writtenArgs[first] ?? ''))
       throw wrong(`/args/${first}`, 'must not hold ".."');
     if (this.config.allowedRoots === undefined) return args;
-    if (!(isInterpreter && isHosts) && !(await this.isBelowRoots(realPath)))
+    if (!(isInterpreter && isOnHostPath) && !(await this.isBelowRoots(realPath)))
       throw wrong(
         '/command',
-        `leads to ${realPath}, which is no interpreter of CUSTOM_TOOLS_INTERPRETERS, ${outside}: ${moving}`,
+        `leads to ${realPath}, which is no interpreter of CUSTOM_TOOLS_INTERPRETERS, ${outsideOfRoots}: ${bundleAdvice}`,
       );
     if (mayBringCode || !(isInterpreter || this.isInterpreter(realPath))) return args;
     const arg = args[first];
@@ -273,7 +277,7 @@ export class CommandRules {
       throw wrong(
         `/args/${first}`,
         `is no harmless option: with CUSTOM_TOOLS_ALLOWED_ROOTS only ${harmlessOptions} may stand before the script ` +
-          `of ${command}. Write others into the #! line of an executable script and register that, or ${moving}`,
+          `of ${command}. Write others into the #! line of an executable script and register that, or ${bundleAdvice}`,
       );
     // A path, so that no interpreter takes it for a subcommand.
     return args.with(first, await this.checkScript(resolve(cwd, arg), `/args/${first}`));
@@ -289,24 +293,25 @@ export class CommandRules {
 
   /** @returns the index of the argument that an interpreter takes as its script, if it can be determined */
   scriptOf({ command, args }: Pick<CandidateCommand, 'command' | 'args'>): number | undefined {
-    const first = args.findIndex((arg) => !harmless.test(arg));
+    const first = args.findIndex((arg) => !harmlessOption.test(arg));
     return this.isInterpreter(command) && /^[^-+]/.test(args[first] ?? '') ? first : undefined;
   }
 
+  /** Checks that a script exists below an allowed root. @returns its path */
   private async checkScript(path: string, pointer: string): Promise<string> {
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined) throw wrong(pointer, `does not exist: ${path}`);
     // Interpreters look for modules beside the link, so its folder must be allowed, too.
     for (const place of [real, path])
-      if (!(await this.isBelowRoots(place))) throw this.outside(pointer, place, dirname(place));
+      if (!(await this.isBelowRoots(place))) throw this.outsideRoots(pointer, place, dirname(place));
     return path;
   }
 
-  private outside(pointer: string, place: string, folder: string) {
+  private outsideRoots(pointer: string, place: string, folder: string) {
     const roots = [...(this.config.allowedRoots ?? []), folder].join(',');
     return wrong(
       pointer,
-      `leads to ${place}, ${outside}: ${moving}; to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${roots}`,
+      `leads to ${place}, ${outsideOfRoots}: ${bundleAdvice}; to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${roots}`,
     );
   }
 
@@ -322,12 +327,10 @@ export class CommandRules {
   }
 }
 
-/** Variables of the host that every tool gets. */
-const alwaysGiven: readonly string[] = ['PATH', 'HOME', 'LANG'];
-
-const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
-const moving = 'register the tool as a bundle (toolkeeper tool register <folder>)';
-const steers = `programs read: it could have them run code ${outside}`;
+/* Parts of messages. */
+const outsideOfRoots = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
+const bundleAdvice = 'register the tool as a bundle (toolkeeper tool register <folder>)';
+const steersPrograms = `programs read: it could have them run code ${outsideOfRoots}`;
 const mayBeSet =
   `with CUSTOM_TOOLS_ALLOWED_ROOTS a tool may set ${harmlessVariables.join(', ')}, ` +
   'and what CUSTOM_TOOLS_ALLOWED_ENV lists';
@@ -335,8 +338,10 @@ const mayBeSet =
 /** The name without its version: `python3.12` becomes `python`. */
 const stemOf = (name: string): string => name.replace(/[\d.]+$/, '');
 
+/** Whether a path has a segment `..`. */
 const climbs = (path: string): boolean => path.split('/').includes('..');
 
+/** Whether a path is the root or below it. */
 function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }

@@ -1,9 +1,19 @@
+import { isObject } from '../../../base/common/json.js';
 import { parseHostRule } from '../../../base/outbound/addresses.js';
 import type { ToolThresholds } from '../../../web/contract/tool.js';
-import { OptionalFlag, OptionalInt, OptionalNum, OptionalTextList, Rule } from '../../../web/rest/dto.js';
+import {
+  OptionalFlag,
+  OptionalInt,
+  OptionalMap,
+  OptionalNum,
+  OptionalTextList,
+  Rule,
+} from '../../../web/rest/dto.js';
 
+/** Max of all durations: one hour. */
 const maxMs = 3_600_000;
-const usual = (value: number, description: string) => ({
+/** A threshold that may be null, which resets it. @param value its default */
+const threshold = (value: number, description: string) => ({
   nullable: true,
   example: value,
   default: value,
@@ -13,20 +23,20 @@ const rate = { minimum: 0, maximum: 1 };
 
 /** Thresholds of a tool's health; omitted ones have their defaults. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
-  @OptionalNum({ ...rate, ...usual(0.95, 'Min success rate of a healthy tool') })
+  @OptionalNum({ ...rate, ...threshold(0.95, 'Min success rate of a healthy tool') })
   readonly successRateHealthy?: number;
-  @OptionalNum({ ...rate, ...usual(0.8, 'Min success rate of a degraded tool; below it is unhealthy') })
+  @OptionalNum({ ...rate, ...threshold(0.8, 'Min success rate of a degraded tool; below it is unhealthy') })
   readonly successRateDegraded?: number;
-  @OptionalInt(1, maxMs, usual(2000, 'Max mean latency of a healthy tool'))
+  @OptionalInt(1, maxMs, threshold(2000, 'Max mean latency of a healthy tool'))
   readonly latencyHealthyMs?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'Max mean latency of a degraded tool; above it is unhealthy'))
+  @OptionalInt(1, maxMs, threshold(5000, 'Max mean latency of a degraded tool; above it is unhealthy'))
   readonly latencyDegradedMs?: number;
-  @OptionalInt(1, 1_000_000, usual(5, 'Min calls for a grade'))
+  @OptionalInt(1, 1_000_000, threshold(5, 'Min calls for a grade'))
   readonly minCalls?: number;
   @OptionalInt(
     1,
     10_000,
-    usual(
+    threshold(
       5,
       'Errors for the advice to break, and tool faults that open its circuit (absent: CIRCUIT_FAILURES)',
     ),
@@ -35,10 +45,10 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
   @OptionalInt(
     1,
     1_440,
-    usual(5, 'Window in which errorThreshold counts, also for its circuit (absent: five minutes)'),
+    threshold(5, 'Window in which errorThreshold counts, also for its circuit (absent: five minutes)'),
   )
   readonly windowMinutes?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'Duration from which a call is slow'))
+  @OptionalInt(1, maxMs, threshold(5000, 'Duration from which a call is slow'))
   readonly slowCallMs?: number;
 }
 
@@ -84,3 +94,42 @@ export class AnnotationsBody {
   @OptionalFlag({ example: false }) readonly destructive?: boolean;
   @OptionalFlag({ example: false }) readonly openWorld?: boolean;
 }
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Checks that all names of `env` are valid shell variables. */
+export const VariableNames = (): PropertyDecorator =>
+  Rule('must name its variables with letters, digits and _', (env) =>
+    Object.keys(env as object).every((name) => variableName.test(name)),
+  );
+
+/** The JSON Schema of a variable in `env`. @param text additional keywords of its text */
+export const variableSchema = (text: object) => ({
+  oneOf: [
+    { type: 'string', ...text },
+    {
+      type: 'object',
+      properties: { value: { type: 'string' }, secret: { type: 'boolean' } },
+      required: ['value'],
+      additionalProperties: false,
+    },
+  ],
+});
+
+interface VariablesSchema {
+  /** Whether a variable may be null, which removes it. */
+  readonly nullable?: boolean;
+  readonly example: object;
+  readonly description: string;
+}
+
+/** `env`: a map of variables, each a text or `{value, secret}`. */
+export const Variables = ({ nullable = false, ...schema }: VariablesSchema): PropertyDecorator =>
+  OptionalMap({ additionalProperties: variableSchema(nullable ? { nullable } : {}), ...schema }, [
+    'must be text, or text as {"value": "…", "secret": false}',
+    (given) => {
+      if (!isObject(given)) return typeof given === 'string' || (nullable && given === null);
+      const { value, secret = true, ...others } = given;
+      return typeof value === 'string' && typeof secret === 'boolean' && Object.keys(others).length === 0;
+    },
+  ]);

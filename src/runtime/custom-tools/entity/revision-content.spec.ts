@@ -7,7 +7,7 @@ import {
   contentHashOf,
   differingFiles,
   filesKey,
-  restore,
+  restoreRevision,
   type RevisionContent,
 } from './revision-content.js';
 import { initialOf } from './setting-facets.js';
@@ -62,7 +62,7 @@ describe('a revision', () => {
 
   it('brings back the default of a setting that it does not hold', () => {
     const [tool, changed] = [unset(), Object.assign(unset(), { capture: 'all', cacheTtlMs: 5 })];
-    restore(changed, { configuration: configurationOf(tool), env: {} });
+    restoreRevision(changed, { configuration: configurationOf(tool), env: {} });
     expect(changed).toMatchObject({ capture: 'none', cacheTtlMs: null });
   });
 });

@@ -38,7 +38,10 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
 }
 
 /** Gives a tool the configuration of a revision. The pinned path stays only if the command is the same. */
-export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
+export function restoreRevision(
+  tool: CustomTool,
+  revision: Pick<RevisionContent, 'configuration' | 'env'>,
+): void {
   const { configuration, env } = revision;
   const isSameCommand = tool.command === configuration.command;
   const settings = { ...initialOf(ToolSettings), ...configuration, env };
@@ -64,7 +67,7 @@ export function processHashOf({ configuration, ...others }: RevisionContent): st
   return contentHashOf({ configuration: processSettings, ...others });
 }
 
-/** Hash, or size and time of a file too large to hash. */
+/** The hash of a file; of a file too large to hash, its size and time. */
 function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
   return hash ?? `${size} bytes of ${modifiedAt}`;
 }
@@ -74,12 +77,12 @@ export function filesKey(files: readonly ProgramFile[]): string {
   return files.map((file) => `${file.path} ${fileIdentity(file)}`).join('\n');
 }
 
-/** @returns the paths of files whose content differs */
-export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
-  const before = identitiesByPath(a);
-  const after = identitiesByPath(b);
-  const paths = new Set([...before.keys(), ...after.keys()]);
-  return [...paths].filter((path) => before.get(path) !== after.get(path)).sort();
+/** The sorted paths of files that differ in content or exist in one list only. */
+export function differingFiles(before: readonly ProgramFile[], after: readonly ProgramFile[]): string[] {
+  const identities = identitiesByPath(before);
+  const newIdentities = identitiesByPath(after);
+  const paths = new Set([...identities.keys(), ...newIdentities.keys()]);
+  return [...paths].filter((path) => identities.get(path) !== newIdentities.get(path)).sort();
 }
 
 const identitiesByPath = (files: readonly ProgramFile[]): ReadonlyMap<string, string> =>

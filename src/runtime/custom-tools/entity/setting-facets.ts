@@ -8,7 +8,9 @@ interface Facets {
   readonly initial: unknown;
   readonly shown: PropertyDecorator | undefined;
 }
+/** Key of the metadata with the facets of all settings of a class, by name. */
 const facets = Symbol('facets');
+/** The settings of a class in the order of their declaration. */
 const facetsOf = ({ prototype }: Type): [name: string, facets: Facets][] =>
   Object.entries((Reflect.getMetadata(facets, prototype as object) ?? {}) as Record<string, Facets>);
 

@@ -18,7 +18,7 @@ const secretHeader = /auth|cookie|token|secret|key|session/i;
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /** Checks that a tool has either a command or, if it is an MCP server, a URL. @throws Problem `invalid_request` */
-function checkRemote(tool: CustomTool): void {
+function checkProgramOrUrl(tool: CustomTool): void {
   const { protocol, command, url, headers, bundle, workingDir } = tool;
   if (bundle !== null && workingDir !== null)
     throw wrong('/workingDir', 'must be left out: a tool that brought a bundle runs in its folder');
@@ -39,6 +39,7 @@ function checkRemote(tool: CustomTool): void {
   for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, tool.env);
 }
 
+/** Checks `credentials` against the settings that they need or exclude. @throws Problem `invalid_request` */
 function checkCredentials(tool: CustomTool): void {
   const { credentials, isolation, protocol, url, env, headers, cacheTtlMs } = tool;
   if ((credentials === 'user' || isolation === 'user') && cacheTtlMs)
@@ -57,11 +58,11 @@ function checkCredentials(tool: CustomTool): void {
   const exchanges = Object.hasOwn(env, 'OAUTH_EXCHANGE_URL');
   if (exchanges && (url === null || credentials === 'shared'))
     throw wrong('/env', 'must hold OAUTH_EXCHANGE_URL only with url and credentials "user"');
-  const needed = {
+  const neededVariables = {
     shared: ['OAUTH_CLIENT_ID', 'OAUTH_CLIENT_SECRET'],
     user: exchanges ? ['OAUTH_CLIENT_ID'] : [],
   }[credentials];
-  const missing = needed.find((name) => !Object.hasOwn(env, name));
+  const missing = neededVariables.find((name) => !Object.hasOwn(env, name));
   if (missing)
     throw wrong(
       '/env',
@@ -138,10 +139,13 @@ export function checkedThresholds(
  */
 const serverDefaults = { keepAlive: true, minProcesses: 1, maxConcurrency: 64, isolation: 'project' };
 
-/** A registered tool before its executable was started: given settings and defaults. */
+/**
+ * A registered tool before its executable was started: given settings and defaults.
+ * @param own values that depend on the tool or this server; a given `timeoutMs` takes precedence
+ */
 export function initialTool(
   create: CustomToolCreate,
-  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs' | 'bundle'>,
+  own: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs' | 'bundle'>,
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = create;
   const defaults = {
@@ -149,7 +153,7 @@ export function initialTool(
     pinnedCommand: null,
     revision: 0,
     status: 'active',
-    ...defaultsHere,
+    ...own,
     ...(create.protocol === 'mcp' && serverDefaults),
   };
   return {
@@ -163,12 +167,13 @@ export function initialTool(
 }
 
 /**
- * Checks the settings of a tool against each other and against the limits of the server.
- * @param given by the request
+ * Checks the settings of a tool against each other and against the limits of the server. Reduces
+ * `tool.thresholds` to the given ones.
+ * @param given members of the request
  * @throws Problem `invalid_request` with the field
  */
 export function checkSettings(tool: CustomTool, maxPoolSize: number, given: CustomToolUpdate): void {
-  checkRemote(tool);
+  checkProgramOrUrl(tool);
   checkCredentials(tool);
   if (tool.protocol === 'mcp') checkServer(tool, given);
   tool.thresholds = checkedThresholds(tool.thresholds);

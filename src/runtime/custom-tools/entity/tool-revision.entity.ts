@@ -16,7 +16,7 @@ export type RevisionSource = (typeof revisionSources)[number];
 
 /** A file that a tool's process runs. */
 export interface ProgramFile {
-  /** Relative to the project if the file is inside, so that the same program has the same path everywhere. */
+  /** Relative to the root of the server's files if it is inside, so that the same program has the same path everywhere. */
   readonly path: string;
   readonly size: number;
   /** ISO 8601. */

@@ -7,7 +7,6 @@ import {
   PickType,
 } from '@nestjs/swagger';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
-import { isObject } from '../../../base/common/json.js';
 import { AnnotationsView } from '../../../call/door/tools.dto.js';
 import { semanticErrorModes, type SemanticErrors } from '../../../web/contract/tool.js';
 import {
@@ -26,53 +25,32 @@ import {
 } from '../../../web/rest/dto.js';
 import type { McpDefinition } from '../../mcp-client/mcp-review.js';
 import { type EnvChanges, type GivenValue, hiddenValue } from '../../secrets/env-cipher.js';
-import { AnnotationsBody, SandboxSettings, ThresholdSettings, ToolPermissions } from './nested-settings.js';
+import {
+  AnnotationsBody,
+  SandboxSettings,
+  ThresholdSettings,
+  ToolPermissions,
+  VariableNames,
+  Variables,
+  variableSchema,
+} from './nested-settings.js';
 import { Setting } from './setting-facets.js';
 
 export const toolProtocols = ['jsonrpc', 'mcp'] as const;
 /** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
 export type ToolProtocol = (typeof toolProtocols)[number];
+/** Executions whose input and answer are stored. */
 export const captureSettings = ['none', 'failures', 'all'] as const;
 export type CaptureSetting = (typeof captureSettings)[number];
 export const isolations = ['user', 'project', 'shared'] as const;
 /** Whether processes are shared by all callers, within a project, or by the calls of one caller there. */
 export type Isolation = (typeof isolations)[number];
-
+/** Accounts with which the tool calls other services: none, one of this server, or one of each caller. */
 export const credentialKinds = ['none', 'shared', 'user'] as const;
 const maxMetadataBytes = 16_384;
-const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Checks that all names are valid shell variables. */
-const VariableNames = (): PropertyDecorator =>
-  Rule('must name its variables with letters, digits and _', (env) =>
-    Object.keys(env as object).every((name) => variableName.test(name)),
-  );
-
-const valueSchema = (text: object) => ({
-  oneOf: [
-    { type: 'string', ...text },
-    {
-      type: 'object',
-      properties: { value: { type: 'string' }, secret: { type: 'boolean' } },
-      required: ['value'],
-      additionalProperties: false,
-    },
-  ],
-});
-
-/** A map of variables, each a text or `{value, secret}`. @param orNull whether null is accepted, to remove a variable */
-const Variables = (orNull: boolean, schema: object): PropertyDecorator =>
-  OptionalMap({ additionalProperties: valueSchema(orNull ? { nullable: true } : {}), ...schema }, [
-    'must be text, or text as {"value": "…", "secret": false}',
-    (given) => {
-      if (!isObject(given)) return typeof given === 'string' || (orNull && given === null);
-      const { value, secret = true, ...others } = given;
-      return typeof value === 'string' && typeof secret === 'boolean' && Object.keys(others).length === 0;
-    },
-  ]);
-
-/** MCP's defaults, which promise nothing. */
-const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+/** MCP's defaults, which assume the worst. */
+const defaultAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
 /**
  * The settings of a custom tool. Each declares its column, its default, its rules in a request and its schema in answers.
@@ -157,7 +135,6 @@ export class ToolSettings {
       'Empty: prompts of an MCP server keep their own names unless another server has the same. Absent: they appear as `<name>__<prompt>`',
   })
   prefix!: '' | null;
-  /** The hash of an uploaded bundle. */
   @Setting(
     'text',
     NullableText(
@@ -170,11 +147,15 @@ export class ToolSettings {
   /** Values are encrypted in the row, and decrypted only to start a process. */
   @Setting(
     'jsonb',
-    ApiProperty({ type: 'object', additionalProperties: valueSchema({}), example: { API_KEY: hiddenValue } }),
+    ApiProperty({
+      type: 'object',
+      additionalProperties: variableSchema({}),
+      example: { API_KEY: hiddenValue },
+    }),
     {},
   )
   @VariableNames()
-  @Variables(false, {
+  @Variables({
     example: { TZ: 'UTC', REGION: { value: 'eu-west-1', secret: false } },
     description:
       'Secrets are write-only: answers show their names only. Every text is a secret, except ordinary words such as true or production',
@@ -235,7 +216,7 @@ export class ToolSettings {
       'Calls that share processes: those of a caller in a project (user), of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   isolation!: Isolation;
-  @Setting('jsonb', ApiProperty({ type: AnnotationsView }), carefulAnnotations)
+  @Setting('jsonb', ApiProperty({ type: AnnotationsView }), defaultAnnotations)
   @OptionalNested(AnnotationsBody)
   annotations!: AnnotationsBody;
   @Setting(
@@ -342,7 +323,8 @@ export class CustomToolUpdate extends PartialType(
   })
   readonly command?: string;
   @VariableNames()
-  @Variables(true, {
+  @Variables({
+    nullable: true,
     example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
     description: 'Text sets a variable, null removes it; variables that are not named keep their values',
   })

@@ -1,5 +1,6 @@
 import { Example, Many, NullableMoment, NullableText } from '../../../web/rest/dto.js';
 
+/** An MCP server, and the caller's account there. */
 export class AccountView {
   @Example('github', 'The MCP server') readonly server!: string;
   @NullableText('active', '`active`, or `needs_sign_in` after the server ended it; null: there is none')

@@ -4,8 +4,10 @@ import { Problem } from '../../../base/common/errors.js';
 import { refuseType } from '../../../web/rest/raw-body.js';
 import type { Upload } from '../bundles/bundles.js';
 
+/* Routes that take a bundle as their body. */
 const bundleRoute = '/api/v1/custom-tools/:name/bundle';
 const bundleRoutes = new Set([bundleRoute, `${bundleRoute}/try`]);
+/** Media types of a bundle. */
 export const bundleTypes = ['application/gzip', 'application/x-gzip', 'application/x-tgz'] as const;
 
 /** Documents the body of a route that takes a bundle. */

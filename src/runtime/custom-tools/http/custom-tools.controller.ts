@@ -11,14 +11,13 @@ import type { Principal } from '../../../web/contract/principal.js';
 import { ApiExecute } from '../../../call/door/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import {
-  acrossReplicas,
   CustomToolHealthView,
   CustomToolPageView,
   CustomToolView,
-  customToolView,
   ListCustomToolsQuery,
   ValidationView,
 } from './custom-tools.dto.js';
+import { acrossReplicas, customToolView } from './custom-tool-view.js';
 import { type CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { FirstListing } from '../manager/first-listing.js';
@@ -42,7 +41,7 @@ export class CustomToolsController {
     private readonly running: RunningTools,
     private readonly states: ToolStates,
     private readonly replicas: Replicas,
-    private readonly first: FirstListing,
+    private readonly firstListing: FirstListing,
   ) {}
 
   @Get()
@@ -193,7 +192,7 @@ export class CustomToolsController {
 
   /** The answer to a registration or a change. */
   private async savedView(stored: SavedTool, author: Principal): Promise<CustomToolView> {
-    const tool = await this.first.byItsAuthor(stored, author);
+    const tool = await this.firstListing.approveForAuthor(stored, author);
     const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
     return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
   }

@@ -1,18 +1,16 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../../../web/contract/tool.js';
 import {
-  type CustomTool,
   type HealthStatus,
   healthStatuses,
   type ToolStatus,
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import { CustomToolUpdate, ToolSettings } from '../entity/tool-settings.js';
-import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
-import type { RunningTools } from '../running/running-tools.js';
+import type { ReplicaTrouble } from '../state/tool-states.js';
 import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';
 import { ShownType } from '../entity/setting-facets.js';
-import { type GivenValue, shownEnv, shownUrl } from '../../secrets/env-cipher.js';
+import type { GivenValue } from '../../secrets/env-cipher.js';
 import {
   Moment,
   NullableMoment,
@@ -51,7 +49,8 @@ export class EffectiveSandboxView {
   readonly mayTouch?: readonly string[];
 }
 
-const maxReasons = 20;
+/** Max reasons that an MCP server's tools show. */
+export const maxReasons = 20;
 
 /** The tools of an MCP server by state. */
 export class ServerToolsView {
@@ -66,6 +65,7 @@ export class ServerToolsView {
   readonly why!: string[];
 }
 
+/** A replica at which a tool is not well. */
 class ReplicaTroubleView implements ReplicaTrouble {
   @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly replica!: string;
   @ApiProperty({ example: 'gateway-2:3000' }) readonly name!: string;
@@ -82,6 +82,7 @@ export class ToolReplicasView {
   @ApiProperty({ type: [ReplicaTroubleView] }) readonly troubles!: ReplicaTroubleView[];
 }
 
+/** The settings as answers show them. */
 type ShownSettings = Omit<ToolSettings, 'definitions' | 'fallback' | 'metadata'> & {
   readonly fallback?: unknown;
   readonly metadata?: object;
@@ -127,54 +128,13 @@ export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
   @Moment() readonly updatedAt!: Date;
 }
 
-/**
- * Adds the state at all replicas. `errorMessage` then names the first replica with trouble.
- * @param known undefined if there is only one replica
- */
-export function acrossReplicas(
-  view: CustomToolView,
-  known: Awaited<ReturnType<ToolStates['troubles']>>,
-): CustomToolView {
-  if (!known || view.status === 'inactive') return view;
-  const { total } = known;
-  const troubles = known.byTool.get(view.name) ?? [];
-  const broken = troubles.filter((each) => each.status === 'error' || each.healthStatus === 'unhealthy');
-  const working = total - broken.length;
-  const replicas = { total, working, troubles };
-  const [first] = [...broken, ...troubles];
-  if (!first) return { ...view, replicas };
-  const reason = first.errorMessage ?? first.healthStatus;
-  const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${reason}`;
-  const failed = troubles.filter((each) => each.status === 'error').length;
-  const status = failed === total ? 'error' : 'active';
-  const healthStatus = working > 0 ? 'degraded' : first.healthStatus;
-  return { ...view, status, healthStatus, errorMessage, replicas };
-}
-
-/** A tool as answers show it, without secrets. */
-export function customToolView(tool: CustomTool, running: RunningTools): CustomToolView {
-  const server = running.server(tool.name);
-  const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
-  return {
-    ...others,
-    url: tool.url && shownUrl(tool.url),
-    pinnedCommand: tool.url && tool.pinnedCommand ? shownUrl(tool.pinnedCommand) : tool.pinnedCommand,
-    env: shownEnv(tool.env),
-    thresholds: tool.thresholds ?? {},
-    sandbox: sandbox ?? {},
-    permissions: permissions ?? {},
-    fallback: fallback ?? undefined,
-    effectiveSandbox: running.effective(tool),
-    ...(server && { tools: { ...server.counts(), why: server.warnings().slice(0, maxReasons) } }),
-  };
-}
-
 export class CustomToolPageView extends PageOf(CustomToolView) {}
 
 export class ListCustomToolsQuery extends PageQuery {
   @OptionalOneOf(toolStatuses) readonly status?: ToolStatus;
 }
 
+/** The number of a tool's processes by state, and of the calls that wait for one. */
 export class ProcessesView {
   @ApiProperty({ example: 0 }) readonly starting!: number;
   @ApiProperty({ example: 1 }) readonly idle!: number;
@@ -182,6 +142,7 @@ export class ProcessesView {
   @ApiProperty({ example: 0 }) readonly waiting!: number;
 }
 
+/** The result of a tool's last health check. */
 export class CustomToolHealthView {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;

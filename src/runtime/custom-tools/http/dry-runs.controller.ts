@@ -11,7 +11,7 @@ import { ToolsService } from '../../../call/door/tools.service.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import { CustomToolManager, type DryCall } from '../manager/custom-tool-manager.js';
-import { type Request, ToolPlanner } from '../manager/tool-planner.js';
+import { type ToolRequest, ToolPlanner } from '../manager/tool-planner.js';
 import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import {
   ApiDryRun,
@@ -107,7 +107,7 @@ export class DryRunsController {
   private run(
     name: string,
     call: DryRunCallBody | undefined,
-    makeRequest: () => Promise<Request> | Request,
+    makeRequest: () => Promise<ToolRequest> | ToolRequest,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
@@ -122,11 +122,13 @@ export class DryRunsController {
       {},
       this.config.server.sseHeartbeatMs,
     );
-    const last = view.then((data) => ({ event: 'trial', data }));
-    finishWith(stream, last, request.id);
+    // The name `trial` of the last event is part of the API.
+    const lastEvent = view.then((data) => ({ event: 'trial', data }));
+    finishWith(stream, lastEvent, request.id);
     return stream;
   }
 
+  /** The call that a dry run makes, if any. */
   private callOf(call: DryRunCallBody | undefined, request: FastifyRequest): DryCall | undefined {
     if (!call) return undefined;
     const { tool, input = {} } = call;
@@ -134,8 +136,10 @@ export class DryRunsController {
   }
 }
 
+/** A line of the log as an event. */
 const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
 
+/** The answer to a dry run. */
 function viewOf(
   { tool, ...result }: Awaited<ReturnType<CustomToolManager['dryRun']>>,
   { ring }: LogBook,

@@ -15,13 +15,16 @@ export class DryRunCallBody {
   readonly tool?: string;
 }
 
+/** The member `call` of a dry run. */
 const Call = (): PropertyDecorator =>
   OptionalNested(DryRunCallBody, { description: 'Absent: the executable is started, but not called' });
 
+/** A registration to try. */
 export class TryToolBody extends CustomToolCreate {
   @Call() readonly call?: DryRunCallBody;
 }
 
+/** A change to try. */
 export class TryChangeBody extends CustomToolUpdate {
   @Call() readonly call?: DryRunCallBody;
 }
@@ -34,6 +37,7 @@ export class BundleDryRunQuery {
   readonly input?: string;
 }
 
+/** The result of a dry run. */
 export class DryRunView {
   @AnyObject({
     example: { name: 'word_count', version: '1.0.0' },
@@ -61,10 +65,12 @@ export class DryRunView {
   readonly log!: readonly LogEntryView[];
 }
 
-const stream =
+/** An example of a dry run's stream. */
+const streamExample =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
   'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
 
+/** Documents the answers of a dry run. */
 export const ApiDryRun = (): MethodDecorator =>
   applyDecorators(
     HttpCode(200),
@@ -74,7 +80,7 @@ export const ApiDryRun = (): MethodDecorator =>
         'It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`',
       content: {
         'application/json': { schema: { $ref: getSchemaPath(DryRunView) } },
-        'text/event-stream': { schema: { type: 'string' }, example: stream },
+        'text/event-stream': { schema: { type: 'string' }, example: streamExample },
       },
     }),
     ApiProblems(

@@ -20,7 +20,8 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
-import { CustomToolView, customToolView } from './custom-tools.dto.js';
+import { CustomToolView } from './custom-tools.dto.js';
+import { customToolView } from './custom-tool-view.js';
 import { RevisionChangeView } from './tool-revisions.dto.js';
 import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
 
@@ -110,7 +111,7 @@ export class McpToolsController {
   @ApiName('files')
   async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
     const tool = await this.repository.get(name);
-    checkServer(tool);
+    assertServer(tool);
     const server = this.running.server(name);
     const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
     return {
@@ -135,7 +136,7 @@ export class McpToolsController {
     @CurrentPrincipal() { userId: by }: Principal,
   ): Promise<CustomToolView> {
     const edit = (tool: CustomTool): void => {
-      checkServer(tool);
+      assertServer(tool);
       const server = this.running.server(name);
       const hash = server?.listing?.hash;
       if (!server || hash === undefined)
@@ -145,12 +146,13 @@ export class McpToolsController {
         );
       if (hash !== listHash)
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
-      tool.definitions = approvedOf(server.review(), tools);
+      tool.definitions = approve(server.review(), tools);
     };
     const approved = await this.manager.store({ name, edit }, { source: 'approve', by, reason });
     return customToolView(approved, this.running);
   }
 
+  /** A tool as answers show it. One whose name belongs to another tool is refused. */
   private view(
     server: string,
     { name: tool, state, why, warning, approved, listed }: McpReview,
@@ -175,8 +177,11 @@ export class McpToolsController {
   }
 }
 
-/** The new approved definitions: the listed ones of the wanted tools, and the earlier ones of the others. */
-function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
+/**
+ * The new approved definitions: the listed ones of the wanted tools, and the earlier ones of the others.
+ * @param wanted the server's names; undefined: all held tools
+ */
+function approve(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
   const held = reviews.filter(({ state }) => state === 'held');
   for (const [n, name] of (wanted ?? []).entries()) {
     const review = reviews.find((each) => each.name === name);
@@ -191,6 +196,6 @@ function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | u
 }
 
 /** @throws Problem `invalid_request` for a tool that is no MCP server */
-function checkServer({ name, protocol }: CustomTool): void {
+function assertServer({ name, protocol }: CustomTool): void {
   if (protocol !== 'mcp') throw new Problem('invalid_request', `${name} is one tool, no MCP server`);
 }

@@ -14,8 +14,11 @@ import { beginFlow, clientMetadata, endFlow, type Flow } from '../accounts/oauth
 import { FirstListing } from '../manager/first-listing.js';
 import { RunningTools } from '../running/running-tools.js';
 
+/** Path to which authorization servers redirect back. */
 const callbackPath = '/accounts/callback';
+/** Path of the client's metadata document. */
 const documentPath = '/client-metadata.json';
+/** Lifetime of a sign-in that has begun. */
 const cookieSeconds = 600;
 /** Max characters of a cookie, which browsers limit to 4 KiB. */
 const maxCookie = 3_900;
@@ -32,6 +35,7 @@ interface SignInState {
   readonly endsAt: number;
 }
 
+/** The query of a request. */
 type Parameters = Readonly<Record<string, unknown>>;
 
 /** Pages on which a person signs in to an MCP server for the caller of a link. */
@@ -44,7 +48,7 @@ export class SignInController {
   constructor(
     private readonly accounts: Accounts,
     private readonly running: RunningTools,
-    private readonly first: FirstListing,
+    private readonly firstListing: FirstListing,
     private readonly sessions: Sessions,
     private readonly tokens: AccessTokens,
     keys: KeyRing,
@@ -70,7 +74,7 @@ export class SignInController {
       const parameters = new URLSearchParams({ link: linkParameter });
       return reply.redirect(`${this.accounts.base}/console/settings/accounts?${String(parameters)}`, 302);
     }
-    const { name } = await this.first.serverOf(link.server);
+    const { name } = await this.firstListing.serverOf(link.server);
     const state = randomBytes(32).toString('base64url');
     const user = escaped(link.userName);
     const next = new URLSearchParams({ link: linkParameter, state });
@@ -94,7 +98,7 @@ export class SignInController {
       throw new Problem('forbidden', `Sign in to the console as ${link.userName} first`);
     if (typeof state !== 'string' || cookieOf(state, request) === undefined)
       throw new Problem('forbidden', 'Open the link itself, and go on from its page');
-    const server = await this.first.serverOf(link.server);
+    const server = await this.firstListing.serverOf(link.server);
     const flow: Flow = { state };
     const { base } = this.accounts;
     const documentUrl = base.startsWith('https:') ? `${base}${documentPath}` : undefined;
@@ -118,7 +122,7 @@ export class SignInController {
     if (typeof state !== 'string') throw new Problem('invalid_request', 'state is missing');
     const { link, flow, url } = this.stateOf(state, request);
     this.setCookie(reply, state, '');
-    const server = await this.first.serverOf(link.server);
+    const server = await this.firstListing.serverOf(link.server);
     if (typeof code !== 'string' || server.url.href !== url)
       throw new Problem('conflict', `The sign-in at ${server.name} was refused: start again`);
     const answer = { code, iss: typeof iss === 'string' ? iss : undefined };
@@ -127,17 +131,17 @@ export class SignInController {
     });
     await this.accounts.save(server, link.user, grant);
     this.running.dropUser(server.name, link.user);
-    const problem = await this.first.approve(server.name, link.user);
+    const problem = await this.firstListing.approve(server.name, link.user);
     const user = escaped(link.userName);
     const name = escaped(server.name);
-    const scope = problem && this.accounts.scopesMissing(server, link.user);
+    const scope = problem && this.accounts.missingScopesOf(server, link.user);
     const again = scope && escaped(this.accounts.linkFor({ ...link, scope }));
     const more =
       scope && `It asks for more scopes: <a href="${again}">sign in again</a> with ${escaped(scope)}.`;
     return sendPage(
       reply,
       'Signed in',
-      `${user} has an account at ${name} now.${escaped(problem ?? '')}`,
+      `${user} has an account at ${name} now.${problem === undefined ? '' : ` ${escaped(problem)}`}`,
       more ?? 'You can close this page.',
     );
   }
@@ -146,6 +150,7 @@ export class SignInController {
     return `${this.accounts.base}${callbackPath}`;
   }
 
+  /** The link in a query. @throws Problem `not_found`, `forbidden` */
   private async linkOf({ link: sealed }: Parameters, { headers }: FastifyRequest): Promise<SignInLink> {
     const link = await this.accounts.openLink(String(sealed));
     if (!link)
@@ -162,6 +167,7 @@ export class SignInController {
     return isPerson && !this.sessions.find(headers);
   }
 
+  /** The state of a sign-in, from its cookie. @throws Problem `forbidden` */
   private stateOf(state: string, request: FastifyRequest): SignInState {
     const stored = this.states.open(cookieOf(state, request) ?? '') as SignInState | undefined;
     if (!stored || stored.flow.state !== state || stored.endsAt < Date.now())
@@ -169,6 +175,7 @@ export class SignInController {
     return stored;
   }
 
+  /** Sets the cookie of a sign-in. @param value empty: deletes the cookie */
   private setCookie(reply: FastifyReply, state: string, value: string): void {
     const { protocol, pathname } = new URL(`${this.accounts.base}/accounts`);
     const seconds = value === '' ? 0 : cookieSeconds;
@@ -178,5 +185,6 @@ export class SignInController {
   }
 }
 
+/** The value of a sign-in's cookie. */
 const cookieOf = (state: string, { headers }: FastifyRequest): string | undefined =>
   cookiesIn(headers.cookie, cookieName(state))[0];

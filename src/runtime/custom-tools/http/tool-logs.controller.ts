@@ -22,7 +22,8 @@ import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
-const logStream = [
+/** An example of the stream. */
+const streamExample = [
   'id: mhq3k2x19f2c6b-42',
   'event: log',
   'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}',
@@ -65,7 +66,7 @@ export class ToolLogsController {
     description: 'A page, or a stream of events',
     content: {
       'application/json': { schema: { $ref: getSchemaPath(LogPageView) } },
-      'text/event-stream': { schema: { type: 'string' }, example: logStream },
+      'text/event-stream': { schema: { type: 'string' }, example: streamExample },
     },
   })
   @ApiProblems('not_found', 'rate_limited', 'shutting_down', 'database_unavailable')
@@ -91,7 +92,7 @@ export class ToolLogsController {
     return this.fleet.read(name, limit, since);
   }
 
-  /** The lines of this replica, for another replica. */
+  /** The lines of this replica, for another replica, which signs its request. */
   @Get('own')
   @Public()
   @ApiExcludeEndpoint()
@@ -102,6 +103,6 @@ export class ToolLogsController {
   ): Promise<LogPageView> {
     this.fleet.admit(url, headers[replicaHeader]);
     await this.repository.get(name);
-    return this.fleet.own(name, limit, since);
+    return this.fleet.ownPage(name, limit, since);
   }
 }

@@ -16,12 +16,13 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { changesBetween } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { type Request, ToolPlanner } from '../manager/tool-planner.js';
+import { type ToolRequest, ToolPlanner } from '../manager/tool-planner.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
-import { CustomToolView, customToolView } from './custom-tools.dto.js';
+import { CustomToolView } from './custom-tools.dto.js';
+import { customToolView } from './custom-tool-view.js';
 import {
   BundleFilesQuery,
   BundleFilesView,
@@ -155,11 +156,7 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   @Get('bundle')
-  @ToolRoute(
-    BundleView,
-    "Show a tool's bundle",
-    'Size and number of its files, and the output of installing its packages.',
-  )
+  @ToolRoute(BundleView, "Show a tool's bundle", 'The number and size of its files.')
   getToolBundle(@Param('name') name: string): Promise<BundleView> {
     return this.bundleOf(name);
   }
@@ -169,14 +166,14 @@ export class ToolRevisionsController implements OnModuleInit {
   @ToolRoute(
     BundleFilesView,
     "Read a bundle's files",
-    'As text, to change and send again with `PUT`: at most 200 files, 1 MiB in all. Packages that this server installed are left out.',
+    'As text, to change and send again with `PUT`: at most 200 files, 1 MiB in all.',
   )
   async getToolBundleFiles(
     @Param('name') name: string,
     @Query() { revision }: BundleFilesQuery,
   ): Promise<BundleFilesView> {
     const bundle = await this.bundleOf(name, revision);
-    return filesIn(await this.folders.folderOf(bundle.hash, false), bundle);
+    return filesIn(await this.folders.folderOf(bundle.hash, { verify: false }), bundle);
   }
 
   /** The bundle of a tool's current or given revision. @throws Problem `not_found` */
@@ -188,7 +185,8 @@ export class ToolRevisionsController implements OnModuleInit {
     throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
   }
 
-  private async store(request: Request, by: string, reason?: string): Promise<CustomToolView> {
+  /** Stores an uploaded bundle as a new revision. */
+  private async store(request: ToolRequest, by: string, reason?: string): Promise<CustomToolView> {
     return this.view(await this.manager.store(request, { source: 'bundle', by, reason }));
   }
 

@@ -12,9 +12,10 @@ import {
   PageOf,
 } from '../../../web/rest/dto.js';
 
-/** The column is a PostgreSQL `integer`. */
+/** Max revision number: that of a PostgreSQL `integer`. */
 const maxRevision = 2_147_483_647;
 
+/** A file of a tool's program in a revision. */
 export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
   @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
@@ -51,6 +52,7 @@ export class BundleFilesView {
   readonly complete!: boolean;
 }
 
+/** A revision as lists show it. */
 export class RevisionSummaryView {
   @ApiProperty({ example: 1 }) readonly revision!: number;
   @ApiProperty({
@@ -81,6 +83,7 @@ export class RevisionView extends RevisionSummaryView {
 
 export class RevisionPageView extends PageOf(RevisionSummaryView) {}
 
+/** The schema of any JSON value, null included. */
 const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
   type,
   // `oneOf` requires exactly one match, so exactly one member allows null.
@@ -88,6 +91,7 @@ const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) =>
   ...(type === 'array' && { items: {} }),
 }));
 
+/** A difference between two revisions. */
 export class RevisionChangeView {
   @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
   readonly path!: string;
@@ -127,7 +131,7 @@ export class BundleFilesQuery {
   readonly revision?: number;
 }
 
-/** A revision as lists show it. */
+/** The summary of a row. */
 export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
   const { revision, contentHash, source, restores, reason, createdBy, createdAt } = row;
   return { revision, contentHash, source, restores, reason, createdBy, createdAt };

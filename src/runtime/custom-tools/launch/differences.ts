@@ -22,11 +22,11 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
   }
   const fields = ['name', 'description', 'version', 'inputSchema'] as const;
   return fields.flatMap((field) => {
-    const theirs = handshake[field];
-    if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
-    if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
+    const answered = handshake[field];
+    if (answered === undefined) return [`${field}: the executable does not say its own in initialize`];
+    if (canonicalJson(answered) === canonicalJson(tool[field])) return [];
     return [
-      `${field}: the registration says ${shorten(tool[field])}, the executable says ${shorten(theirs)}`,
+      `${field}: the registration says ${shorten(tool[field])}, the executable says ${shorten(answered)}`,
     ];
   });
 }
@@ -47,6 +47,7 @@ export async function schemaFaults(
   );
 }
 
+/** A value as JSON, cut off after 200 characters. */
 function shorten(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

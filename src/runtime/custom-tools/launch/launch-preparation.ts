@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { Server } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
@@ -14,17 +14,13 @@ import type { Credential } from '../../mcp-client/credential.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
-import { ToolSpawner } from '../../process-pool/process-pool.module.js';
-import { withDescendantsEnded } from '../../sandbox/enforcement.js';
-import { mayTouch } from '../../sandbox/may-touch.js';
 import { covers } from '../../sandbox/mounts.js';
-import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
-import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
+import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { Accounts, type AccountServer } from '../accounts/accounts.js';
 import { outboundFetch } from '../accounts/outbound-fetch.js';
-import { tokenMark, withoutSignIn } from '../accounts/process-token.js';
+import { tokenPlaceholder, withoutSignIn } from '../accounts/process-token.js';
 import { ProcessAccounts, ServerAccounts, SharedCredential } from '../accounts/server-credentials.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -34,8 +30,8 @@ import { isProgram } from './program-files.js';
 
 /** How a tool is started, with the redactor of its secrets. */
 export interface PreparedLaunch extends ResolvedCommand {
-  /** The tool's own directory or its single file; undefined if it has neither. */
-  readonly place: string | undefined;
+  /** The tool's own directory or its single file, which its processes may read; undefined if it has neither. */
+  readonly ownPath: string | undefined;
   readonly redactor: Redactor;
   /** Dialect of an MCP server; absent: the protocol of docs/tools/protocol.md. */
   readonly dialect?: Dialect;
@@ -51,7 +47,7 @@ export interface PreparedLaunch extends ResolvedCommand {
 @Injectable()
 export class LaunchPreparation {
   private readonly rules: CommandRules;
-  private readonly remote: RemoteLimits;
+  private readonly remoteLimits: RemoteLimits;
 
   constructor(
     @Inject(APP_CONFIG)
@@ -60,13 +56,13 @@ export class LaunchPreparation {
       'builtinTools' | 'bundles' | 'commands' | 'customTools' | 'root'
     >,
     private readonly accounts: Accounts,
-    private readonly box: EnvCipher,
+    private readonly cipher: EnvCipher,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
     http: HttpAdapterHost,
   ) {
     this.rules = new CommandRules(config.commands);
-    this.remote = {
+    this.remoteLimits = {
       maxBytes: config.customTools.maxOutputBytes,
       linesPerSecond: config.customTools.outputLinesPerSecond,
       ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
@@ -74,54 +70,61 @@ export class LaunchPreparation {
   }
 
   /**
-   * @param starts false if only the command is needed, not the files of its bundle
+   * Resolves the command of a tool or, for a remote one, how to connect to it.
+   * @param verifyBundle whether to compare the files of its bundle with the bundle's hash, as before a start
    * @throws Problem `invalid_request` that names the field, such as `/env` if a stored value cannot be decrypted
    */
-  async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
+  async prepare(tool: CustomTool, { verifyBundle = true } = {}): Promise<PreparedLaunch> {
     const ownEnv = this.decryptEnv(tool);
     const redactor = new Redactor(secretsOf(tool.env, ownEnv));
     if (tool.url !== null) return this.prepareRemote(new URL(tool.url), tool, ownEnv, redactor);
     const { bundle } = tool;
     const accounts = this.processAccounts(tool, ownEnv);
     const env = accounts ? withoutSignIn(ownEnv) : ownEnv;
-    const place = bundle
-      ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
-      : await ownPlace(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
+    const location = bundle
+      ? await locateBundle(tool, await this.bundles.folderOf(bundle, { verify: verifyBundle }))
+      : await locateProgram(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
     // A bundle has another folder on each replica, so the path of its command is not compared.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
     const mayBringCode = bundle !== null && this.config.bundles.maxBytes > 0;
     const whyNotRun = (program: string): Promise<string | undefined> =>
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
-    const target = { ...place.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, target, env, root, this.rules, whyNotRun).catch(rethrow);
-    const { own: claimed, claimedBy } = place;
-    if (claimed !== undefined && claimedBy !== undefined)
-      await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
+    const target = { ...location.launch, mayBringCode };
+    const launch = await resolveCommand(pinned, target, env, root, this.rules, whyNotRun).catch(
+      throwAsProblem,
+    );
+    const { ownPath, claimedBy } = location;
+    if (ownPath !== undefined && claimedBy !== undefined)
+      await this.sandbox.checkGrantable(ownPath).catch((error: unknown) => {
         throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
       });
-    const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
-    const started = { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
-    return { ...started, ...(accounts && { accounts }) };
+    const spec = { ...launch.spec, env: { ...launch.spec.env, ...location.variables } };
+    const prepared = { ...launch, spec, ownPath, redactor, ...dialectOf(tool, spec.cwd) };
+    return { ...prepared, ...(accounts && { accounts }) };
   }
 
   /** Accounts of the callers, for a tool whose processes each get the token of one caller. */
-  private processAccounts(tool: CustomTool, own: PlainEnv): ProcessAccounts | undefined {
+  private processAccounts(tool: CustomTool, env: PlainEnv): ProcessAccounts | undefined {
     if (tool.credentials === 'none') return undefined;
-    if (!Object.values(own).some((value) => value.includes(tokenMark)))
-      throw wrong('/env', `must hold a variable with ${tokenMark}, for the access token of the caller`);
-    return new ProcessAccounts(this.accounts, this.accountServer(tool, own));
+    if (!Object.values(env).some((value) => value.includes(tokenPlaceholder)))
+      throw wrong(
+        '/env',
+        `must hold a variable with ${tokenPlaceholder}, for the access token of the caller`,
+      );
+    return new ProcessAccounts(this.accounts, this.accountServer(tool, env));
   }
 
-  private prepareRemote(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
+  /** Prepares sessions with a server behind a URL. */
+  private prepareRemote(url: URL, tool: CustomTool, env: PlainEnv, redactor: Redactor): PreparedLaunch {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     // A text that was cut off may end with a part of a secret.
     const redact = (text: string): string => redactor.clean(text, { end: true });
     const peer = newPeer('modern');
-    const headers = filledHeaders(tool.headers, own);
+    const headers = filledHeaders(tool.headers, env);
     const launcher = (credential?: Credential): Launcher =>
-      remoteLauncher({ url, headers, redact, credential }, this.remote, peer);
-    const server = this.accountServer(tool, own);
+      remoteLauncher({ url, headers, redact, credential }, this.remoteLimits, peer);
+    const server = this.accountServer(tool, env);
     const accounts = tool.credentials === 'user' ? new ServerAccounts(this.accounts, server) : undefined;
     const shared = tool.credentials === 'shared' ? new SharedCredential(server) : undefined;
     const remote = launcher(shared);
@@ -129,7 +132,7 @@ export class LaunchPreparation {
       ...(accounts && { accounts, remoteFor: (user) => launcher(accounts.credentialOf(user)) }),
       spec,
       realPath: url.href,
-      place: undefined,
+      ownPath: undefined,
       redactor,
       remote,
       ...dialectOf(tool, spec.cwd, peer),
@@ -143,13 +146,13 @@ export class LaunchPreparation {
     if (!url || !/^https?:$/.test(url.protocol))
       throw wrong('/env', 'must hold OAUTH_RESOURCE, or OAUTH_ISSUER alone, as an http or https URL');
     const urls = [url.href, issuer, env['OAUTH_EXCHANGE_URL']];
-    const fetch = outboundFetch(urls, this.config.builtinTools.outbound, this.remote.ownPort);
+    const fetch = outboundFetch(urls, this.config.builtinTools.outbound, this.remoteLimits.ownPort);
     return { id: tool.id, name: tool.name, url, env, fetch, ...(resource === null && { issuer }) };
   }
 
   private decryptEnv({ id, env }: CustomTool): PlainEnv {
     try {
-      return this.box.open(id, env);
+      return this.cipher.open(id, env);
     } catch (error) {
       if (error instanceof SecretUnreadable) throw wrong('/env', `cannot be read: ${error.message}`);
       throw error;
@@ -169,10 +172,11 @@ function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: s
   };
 }
 
-interface OwnPlace {
+/** Where the files of a tool's program are. */
+interface Location {
   /** The tool's own directory, else its single file; undefined if it has neither. */
-  readonly own: string | undefined;
-  /** Its arguments and working directory there. */
+  readonly ownPath: string | undefined;
+  /** The arguments and the working directory of its processes. */
   readonly launch: Pick<CustomTool, 'args' | 'workingDir'>;
   /** Additional variables, so that the program finds packages in the directory. */
   readonly variables?: Readonly<Record<string, string>>;
@@ -184,55 +188,60 @@ interface OwnPlace {
  * A tool's own directory is its `workingDir`, else the folder of the first file among its arguments or its command. In
  * that case it also runs there, and relative arguments are made absolute, because they mean files below `root`.
  * @param script the index of the argument that is an interpreter's script
+ * @param installedDir CUSTOM_TOOLS_DIR, in which each folder belongs to its tool
  */
-async function ownPlace(
+async function locateProgram(
   tool: CustomTool,
   script: number | undefined,
   root: string,
-  installed: string,
-): Promise<OwnPlace> {
+  installedDir: string,
+): Promise<Location> {
   const { workingDir, args, command } = tool;
   const base = resolve(root, workingDir ?? '.');
-  const places = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
+  const argFiles = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
   const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
-  const isCode = await Promise.all(places.map(async (file) => file !== undefined && (await isProgram(file))));
-  const programs = [program, ...places.filter((_, n) => isCode[n] || n === script)];
+  const isCode = await Promise.all(
+    argFiles.map(async (file) => file !== undefined && (await isProgram(file))),
+  );
+  const programs = [program, ...argFiles.filter((_, n) => isCode[n] || n === script)];
   if (workingDir !== null) {
     const hasProgram = programs.some((file) => file !== undefined && covers(base, file));
-    const isOwn = covers(installed, base) || (hasProgram && !isShared(base, root));
-    return { own: base, launch: { workingDir, args }, ...(!isOwn && { claimedBy: '/workingDir' }) };
+    const isOwn = covers(installedDir, base) || (hasProgram && !isShared(base, root));
+    return { ownPath: base, launch: { workingDir, args }, ...(!isOwn && { claimedBy: '/workingDir' }) };
   }
-  const first = places.find((place) => place !== undefined) ?? program;
-  if (first === undefined) return { own: undefined, launch: { workingDir, args } };
+  const first = argFiles.find((file) => file !== undefined) ?? program;
+  if (first === undefined) return { ownPath: undefined, launch: { workingDir, args } };
   const folder = dirname(first);
   return {
     // A script in a shared directory, such as a home, does not own all of it.
-    own: isShared(folder, root) ? first : folder,
-    launch: { workingDir: folder, args: args.map((arg, n) => places[n] ?? arg) },
-    ...(!programs.includes(first) && { claimedBy: `/args/${places.indexOf(first)}` }),
+    ownPath: isShared(folder, root) ? first : folder,
+    launch: { workingDir: folder, args: args.map((arg, n) => argFiles[n] ?? arg) },
+    ...(!programs.includes(first) && { claimedBy: `/args/${argFiles.indexOf(first)}` }),
   };
 }
 
 /** The folder of a bundle belongs to its tool. Python needs PYTHONPATH to find packages there; Node does not. */
-async function bundlePlace({ args }: CustomTool, folder: string): Promise<OwnPlace> {
+async function locateBundle({ args }: CustomTool, folder: string): Promise<Location> {
   const packages = join(folder, 'site-packages');
   const hasPackages = (await statOf(packages))?.isDirectory() === true;
   return {
-    own: folder,
+    ownPath: folder,
     launch: { args, workingDir: folder },
     ...(hasPackages && { variables: { PYTHONPATH: packages } }),
   };
 }
 
+/** Folders that a tool cannot own, because other programs use them. */
 const sharedFolders = '/ /bin /etc /home /opt /root /srv /tmp /usr /var'.split(' ');
 const isShared = (folder: string, root: string): boolean =>
   [...sharedFolders, homedir(), tmpdir(), root].includes(folder);
 
+/** The path itself if there is a file. */
 const fileAt = async (path: string): Promise<string | undefined> =>
   (await statOf(path))?.isFile() ? path : undefined;
 
 /** A well-formed request for a grant that the operator has not made: status 422 instead of 400. */
-function notGranted(pointer: string, detail: string): Problem {
+export function notGranted(pointer: string, detail: string): Problem {
   const { code, detail: sentence, details } = wrong(pointer, detail);
   return new Problem(code, sentence, { ...details, status: 422 });
 }
@@ -240,109 +249,15 @@ function notGranted(pointer: string, detail: string): Problem {
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
 /** @throws Problem of the field `command` for a missing or unreadable program file, and other errors unchanged */
-function rethrow(error: unknown): never {
+export function throwAsProblem(error: unknown): never {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isFileError =
     error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
   throw isFileError ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
-/** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
+/** The reason why a tool cannot be started, taken from a Problem. @throws all other errors */
 export function asUnavailable(error: unknown): { readonly unavailable: string } {
   if (!(error instanceof Problem)) throw error;
   return { unavailable: error.detail };
-}
-
-type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
-  Partial<Pick<CustomTool, 'workingDir' | 'url' | 'env' | 'timeoutMs'>>;
-type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
-
-/** Confines the start of a tool's processes to its sandbox. */
-@Injectable()
-export class ToolSandbox implements OnApplicationBootstrap {
-  private readonly logger = new Logger(ToolSandbox.name);
-
-  constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'dataDir'>,
-    private readonly sandbox: Sandbox,
-    private readonly spawner: ToolSpawner,
-  ) {}
-
-  /** Warns about a sandbox that is off or weaker than tier 3. */
-  onApplicationBootstrap(): void {
-    const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
-    if (!enabled) this.logger.warn('SANDBOX=off: TOOLS RUN WITHOUT A SANDBOX');
-    else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
-    if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
-    if (enabled && tier > 0 && tier < 3)
-      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/operate/sandbox.md)`);
-    if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
-    if (missing.toolUsers !== undefined) {
-      this.logger.error(
-        `NO TOOL RUNS: this server is root and cannot start one as another user: ${missing.toolUsers}`,
-      );
-    }
-  }
-
-  /**
-   * @returns the confined command; call its `dispose` when no more processes of it will start
-   * @throws Problem `invalid_request` that names the field which this host cannot enforce
-   */
-  async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
-    if (remote) return { command: spec, ...remoteConfinement, effective: this.effective(tool) };
-    try {
-      const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
-      return { ...confined, effective: this.describe(tool, confined.effective, place, spec.env) };
-    } catch (error) {
-      if (!(error instanceof SandboxRefusal)) return rethrow(error);
-      throw refusalOf(error, tool);
-    }
-  }
-
-  /** Restrictions that hold for a tool on this host. */
-  effective(tool: Restricted): EffectiveSandbox {
-    const enforced = tool.url ? remoteConfinement.effective : this.sandbox.effective(demandsOf(tool));
-    return this.describe(tool, enforced);
-  }
-
-  private describe(
-    tool: Restricted,
-    enforced: EffectiveSandbox,
-    place = tool.workingDir ?? undefined,
-    env: object = tool.env ?? {},
-  ): EffectiveSandbox {
-    const { url, timeoutMs = Infinity, sandbox } = tool;
-    const effective = !url && this.spawner.endsDescendants ? withDescendantsEnded(enforced) : enforced;
-    const facts = {
-      ...{ place, url: url ?? undefined, variables: Object.keys(env) },
-      timeoutMs: Math.min(timeoutMs, sandbox?.maxExecutionMs ?? Infinity),
-      maxOutputBytes: this.config.customTools.maxOutputBytes,
-    };
-    return { ...effective, mayTouch: mayTouch(this.sandbox.policyOf(demandsOf(tool)), effective, facts) };
-  }
-}
-
-/** Confinement of a server behind a URL, which runs elsewhere. */
-const remoteConfinement: Omit<Confined, 'command'> = {
-  effective: {
-    tier: 0,
-    enforced: [],
-    notEnforced: sandboxFields,
-    notes: { otherProcesses: 'It runs elsewhere: only the time and the size of its answers are bounded' },
-  },
-  ended: () => undefined,
-  brokenRule: () => undefined,
-  hint: () => undefined,
-  dispose: () => Promise.resolve(),
-};
-
-const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...permissions });
-
-const permissionFields = ['canReadFiles', 'canWriteFiles', 'canNetwork', 'canExecuteCommands'];
-
-function refusalOf({ field, message, index }: SandboxRefusal, { workingDir }: Confinable): Problem {
-  const own = workingDir ? '/workingDir' : '/command';
-  const member = `/${permissionFields.includes(field) ? 'permissions' : 'sandbox'}/${field}`;
-  const pointer = field === 'own' ? own : member;
-  return index === undefined ? wrong(pointer, message) : notGranted(`${pointer}/${index}`, message);
 }

@@ -19,11 +19,11 @@ describe('probeExecutable', () => {
   });
 
   const limits = () => lab.settings({ maxLineBytes: 65_536 });
-  const probeWhole = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
-    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, { livesForMs });
+  const probeWhole = (spec: ProcessSpec, { startTimeoutMs = 45_000, healthMs = 50 } = {}) =>
+    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, { healthMs });
   const probe = async (...args: Parameters<typeof probeWhole>) => (await probeWhole(...args)).handshake;
   /** For tools whose end or answer to `health` is awaited, however long it takes. */
-  const patiently = { livesForMs: 60_000 };
+  const patiently = { healthMs: 60_000 };
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
   const script = (text: string, mode = 0o755) => {
     const path = join(folder, 'tool');
@@ -40,7 +40,7 @@ describe('probeExecutable', () => {
 
   it('tells what the tool says of itself, and leaves no process', async () => {
     await expect(
-      probeExecutable(fixture('ok'), limits(), PoolLab.launcher, { livesForMs: 60_000 }),
+      probeExecutable(fixture('ok'), limits(), PoolLab.launcher, { healthMs: 60_000 }),
     ).resolves.toEqual({
       handshake: {
         name: 'fixture_tool',

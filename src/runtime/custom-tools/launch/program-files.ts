@@ -13,9 +13,11 @@ interface CachedHash {
   readonly hash: string;
 }
 
+/** Max size of a file that is hashed. Larger ones are compared by size and time. */
 const maxHashedBytes = 16 * 1_048_576;
 /** Max tick of a file system's clock, within which two writes look like one. */
 const clockTickMs = 1_000;
+/** Max entries of a tool's folder that are searched for scripts. */
 const maxFolderEntries = 1_000;
 const scriptExtensions = new Set(
   '.bash .cjs .cts .js .jar .lua .mjs .mts .php .pl .ps1 .py .pyz .r .rb .sh .ts .wasm .zsh'.split(' '),
@@ -31,7 +33,7 @@ export async function isProgram(path: string): Promise<boolean> {
   return stats !== undefined && (isScriptName(path) || isExecutable(stats) || isScript(path));
 }
 
-/** The path relative to the project if it is inside, so that the project can be moved. */
+/** The path relative to the root of the server's files if it is inside, so that they can be moved. */
 export function portablePath(root: string, path: string): string {
   const fromRoot = relative(root, path);
   return fromRoot.startsWith('..') ? path : fromRoot || '.';
@@ -43,6 +45,7 @@ export function portablePath(root: string, path: string): string {
  * left out, because they never change: the configuration names the hash of the bundle.
  */
 export class ProgramFiles {
+  /** Hashes by path. */
   private readonly known = new Map<string, CachedHash>();
 
   constructor(
@@ -60,10 +63,12 @@ export class ProgramFiles {
     return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
+  /** The path in a list if it is a program. */
   private async script(path: string): Promise<string[]> {
     return (await isProgram(path)) ? [path] : [];
   }
 
+  /** All scripts of a tool in CUSTOM_TOOLS_DIR; none for other tools. */
   private async folderScripts(cwd: string): Promise<string[]> {
     return cwd.startsWith(`${this.installedDir}${sep}`) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
   }
@@ -72,6 +77,7 @@ export class ProgramFiles {
     return path.startsWith(`${this.bundlesDir}${sep}`);
   }
 
+  /** A file in a list; empty if it is missing or unreadable. */
   private async file(path: string): Promise<ProgramFile[]> {
     const stats = await regularFile(path);
     if (!stats) return [];

@@ -28,9 +28,17 @@ import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { differences, nameWarning, schemaFaults } from './differences.js';
-import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
+import { asUnavailable, LaunchPreparation, type PreparedLaunch } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 import { scriptFaults, sourceFault } from './script-faults.js';
+import { ToolSandbox } from './tool-sandbox.js';
+
+/** The answers of an executable that can serve as a tool. */
+interface Probe {
+  readonly handshake: Handshake;
+  /** The answer to `health`; absent if there was none, because it is optional. */
+  readonly health?: Reply;
+}
 
 /** A prepared launch, with the answers of the executable and its compiled schema. */
 export interface Inspection extends PreparedLaunch, Partial<Probe> {
@@ -65,13 +73,13 @@ export interface ToolPlan {
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
 
-/** Makes a listener for the output of an executable that is being tried. @param redactor removes its secrets */
-export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
+/** Makes a listener for the output of an executable that is started for an inspection. @param redactor for its secrets */
+export type MakeListener = (redactor: Redactor) => (news: ProcessNews) => void;
 
-/** Max time for compiling schemas of one server that fail: its start and other registrations wait meanwhile. */
-const maxWastedMs = 5_000;
-const notTried = (member: string): string =>
-  `its ${member} was not tried out: others of this server that cost too much took over ${maxWastedMs} ms`;
+/** Max time spent on the failing schemas of one server: its start and other registrations wait meanwhile. */
+const maxFailedMs = 5_000;
+const notCompiled = (member: string): string =>
+  `its ${member} was not tried out: others of this server that cost too much took over ${maxFailedMs} ms`;
 
 /** Whether the inspection did not run because no process slot was free. */
 export const couldNotTry = (error: unknown): boolean =>
@@ -119,9 +127,10 @@ export class ToolInspector {
     return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
   }
 
-  /** The files of a tool's program as they are now. @param spec how its processes are started, where that is known */
+  /** The files of a tool's program as they are now. @param spec how its processes are started, if known */
   async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
-    const start = spec ?? (await this.preparation.prepare(tool, false).catch(asUnavailable));
+    const start =
+      spec ?? (await this.preparation.prepare(tool, { verifyBundle: false }).catch(asUnavailable));
     if ('unavailable' in start) return [];
     return this.programFiles.of('spec' in start ? start.spec : start);
   }
@@ -132,7 +141,7 @@ export class ToolInspector {
    * @throws Problem `invalid_request` with the reason and the executable's stderr; `tool_unavailable` if no process slot
    * was free
    */
-  async inspect(tool: CustomTool, listen?: Listen, user?: string): Promise<Inspection> {
+  async inspect(tool: CustomTool, makeListener?: MakeListener, user?: string): Promise<Inspection> {
     const { inputSchema: schema } = tool;
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
@@ -142,12 +151,12 @@ export class ToolInspector {
     try {
       const token =
         user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user).token();
-      const own = withToken(confined.command, await token);
-      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...own };
-      const onNews = listen?.(launch.redactor);
+      const withOwnToken = withToken(confined.command, await token);
+      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...withOwnToken };
+      const onNews = makeListener?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(own.spec, limits, start, { onNews }),
+        (start) => probeExecutable(withOwnToken.spec, limits, start, { onNews }),
         user === undefined ? launch.remote : launch.remoteFor?.(user),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
@@ -155,18 +164,7 @@ export class ToolInspector {
       if (!(error instanceof PoolFailure)) throw error;
       if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);
       await checkScriptExists(launch);
-      const { redactor } = launch;
-      const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
-      const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true) ?? [];
-      const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
-      const output = stderr && `${stderrMark}${stderr}`;
-      const said = `${redactor.clean(error.message)}${output}${hint && ` (${hint})`}`;
-      // Its author knows the files of a bundle by their names there.
-      const why = tool.bundle === null ? said : said.replaceAll(`${launch.spec.cwd}/`, '');
-      const [field, fault] = [launch.remote ? 'url' : 'command', sourceFault(stderr)];
-      throw new Problem('invalid_request', `${fault}${field} is not a tool: ${why}`, {
-        errors: [{ pointer: `/${field}`, detail: `is not a tool: ${fault}${why}` }],
-      });
+      throw await failedStart(tool, launch, error, (text) => confined.hint(text, true));
     } finally {
       await confined.dispose();
     }
@@ -177,22 +175,23 @@ export class ToolInspector {
     return [...differences(tool, handshake), ...(await schemaFaults(this.schemas, tool, handshake))];
   }
 
-  /** Compiles all schemas. A bad or too expensive input schema disables its own tool only; an output schema is left out. */
+  /** Compiles the schemas of a server's approved tools. A bad or too expensive input schema disables its own tool only; an output schema is left out. */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
     const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
-    let wastedMs = 0;
-    const attempt = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
-      if (wastedMs > maxWastedMs) return { wrong: notTried(member) };
+    let failedMs = 0;
+    /** Runs `work`, unless other schemas took too long. @returns its result, or why the schema cannot be used */
+    const compile = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
+      if (failedMs > maxFailedMs) return { wrong: notCompiled(member) };
       const began = performance.now();
       return work().catch((error: unknown) => {
         if (!(error instanceof Problem) || couldNotTry(error)) throw error;
-        wastedMs += performance.now() - began;
+        failedMs += performance.now() - began;
         return { wrong: `its ${error.detail}` };
       });
     };
     for (const { name, inputSchema, outputSchema } of definitions) {
       if (!isToolName(name)) continue;
-      const validate = await attempt('inputSchema', () =>
+      const validate = await compile('inputSchema', () =>
         this.schemas.compile({ ...inputSchema, type: 'object' }),
       );
       if ('wrong' in validate) {
@@ -200,7 +199,7 @@ export class ToolInspector {
         continue;
       }
       const declared = outputSchema && { type: 'object', ...outputSchema };
-      const output = declared && (await attempt('outputSchema', () => this.schemas.checkOutput(declared)));
+      const output = declared && (await compile('outputSchema', () => this.schemas.checkOutput(declared)));
       const unlisted = output && 'wrong' in output ? [`${unlistedOutput}: ${output.wrong}`] : [];
       const warning = [...validate.warnings, ...unlisted].join('; ');
       tools.set(name, {
@@ -233,6 +232,28 @@ export class ToolInspector {
   }
 }
 
+/** The problem of an executable that failed to start, with its stderr and hints at the cause. */
+async function failedStart(
+  tool: CustomTool,
+  launch: PreparedLaunch,
+  { message, notes }: PoolFailure,
+  hintAtGrant: (output: string) => string | undefined,
+): Promise<Problem> {
+  const { redactor, remote, spec } = launch;
+  const stderr = redactor.clean(notes.stderrTail?.trim() ?? '', { start: true });
+  const hint = runnerHint(tool, message) ?? hintAtGrant(`${message} ${stderr}`);
+  const hints = [...(await scriptFaults(launch)), ...(hint === undefined ? [] : [hint])].join('; ');
+  const output = stderr && `${stderrMark}${stderr}`;
+  const fullReason = `${redactor.clean(message)}${output}${hints && ` (${hints})`}`;
+  // Its author knows the files of a bundle by their names there.
+  const reason = tool.bundle === null ? fullReason : fullReason.replaceAll(`${spec.cwd}/`, '');
+  const field = remote ? 'url' : 'command';
+  const fault = sourceFault(stderr);
+  return new Problem('invalid_request', `${fault}${field} is not a tool: ${reason}`, {
+    errors: [{ pointer: `/${field}`, detail: `is not a tool: ${fault}${reason}` }],
+  });
+}
+
 /** Reports a missing script itself, because each interpreter has its own error message. */
 async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
   const path = resolve(spec.cwd, spec.args[script ?? -1] ?? '');
@@ -248,16 +269,9 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
 /** Programs that download a package and run it. They write nothing while they wait for the network. */
 const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pipx']);
 
-function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
+function runnerHint({ command }: CustomTool, message: string): string | undefined {
   if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
   return `${basename(command)} may be downloading: install the package first, and register its program`;
-}
-
-/** The answers of an executable that can serve as a tool. */
-interface Probe {
-  readonly handshake: Handshake;
-  /** The answer to `health`; absent if there was none, because it is optional. */
-  readonly health?: Reply;
 }
 
 /** Limits of a process, for a single start and for a pool. @param dialect of an MCP server */
@@ -270,10 +284,13 @@ export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect
   ...(dialect && { dialect }),
 });
 
+/** More than the two small requests of a probe. */
+const maxProbeInputBytes = 65_536;
+
 interface ProbeOptions {
-  /** A tool that does not answer `health` for this long counts as alive. */
-  readonly livesForMs?: number;
-  /** Receives its output. */
+  /** Time to answer `health`. A tool that does not answer is stopped and counts as alive. */
+  readonly healthMs?: number;
+  /** Receives its output and its end. */
   readonly onNews?: ((news: ProcessNews) => void) | undefined;
 }
 
@@ -286,13 +303,14 @@ export function probeExecutable(
   spec: ProcessSpec,
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
-  { livesForMs = 500, onNews = () => undefined }: ProbeOptions = {},
+  { healthMs = 500, onNews = () => undefined }: ProbeOptions = {},
 ): Promise<Probe> {
   const { promise, resolve, reject } = Promise.withResolvers<Probe>();
+  /** The answers so far, or why the start failed. */
   let outcome: Probe | string = 'It was never ready';
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => process.stop('stop');
-  const ask = (handshake: Handshake): void => {
+  const askForHealth = (handshake: Handshake): void => {
     outcome = { handshake };
     const exchange: Exchange = {
       answered: (health) => {
@@ -307,18 +325,23 @@ export function probeExecutable(
       },
     };
     process.send('health', {}, exchange);
-    timer = setTimeout(stop, livesForMs);
+    timer = setTimeout(stop, healthMs);
   };
-  const process = new PoolProcess(spec, { ...limits, maxPendingInputBytes: 65_536 }, launcher, (event) => {
-    if (event.type === 'ready') ask(event.handshake);
-    else if (event.type === 'start_failed') outcome = event.error;
-    else if (event.type === 'ended') {
-      clearTimeout(timer);
-      onNews({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
-      const { stderrTail } = event.ending;
-      if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
-      else resolve(outcome);
-    } else if (event.type !== 'drained') onNews({ ...event, pid: process.pid ?? 0 });
-  });
+  const process = new PoolProcess(
+    spec,
+    { ...limits, maxPendingInputBytes: maxProbeInputBytes },
+    launcher,
+    (event) => {
+      if (event.type === 'ready') askForHealth(event.handshake);
+      else if (event.type === 'start_failed') outcome = event.error;
+      else if (event.type === 'ended') {
+        clearTimeout(timer);
+        onNews({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
+        const { stderrTail } = event.ending;
+        if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
+        else resolve(outcome);
+      } else if (event.type !== 'drained') onNews({ ...event, pid: process.pid ?? 0 });
+    },
+  );
   return promise;
 }

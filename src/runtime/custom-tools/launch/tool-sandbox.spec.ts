@@ -4,7 +4,7 @@ import { Contributors } from '../../../base/observability/contributors.js';
 import { ToolSpawner } from '../../process-pool/process-pool.module.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { ToolSandbox } from './launch-preparation.js';
+import { ToolSandbox } from './tool-sandbox.js';
 
 const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 
@@ -30,7 +30,7 @@ it('says of files that went away meanwhile that the command is wrong, not that w
     ),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
-  const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
+  const launch = { spec, realPath: spec.command, ownPath: undefined, redactor: new Redactor({}) };
   await expect(
     sandbox.confine({ userNumber: 0, sandbox: null, permissions: null }, launch),
   ).rejects.toMatchObject({

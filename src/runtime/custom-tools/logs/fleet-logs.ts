@@ -7,10 +7,12 @@ import { HttpClient } from '../../../base/outbound/http-client.js';
 import type { Placed } from '../../../base/streams/event-ring.js';
 import { type LogEntry, ToolLogs } from './tool-logs.js';
 
-/** Lines of all replicas, oldest first. */
+/** Lines of one replica or of all, oldest first. */
 interface LogPage {
   readonly data: Placed<LogEntry>[];
+  /** Position from which the next page begins: the last id read of each replica's log, joined by commas. */
   readonly nextSince: string | null;
+  /** Number of lines after the requested position that were dropped before they were read. */
   readonly missed: number;
   /** Whether a replica did not answer within a second. */
   readonly partial: boolean;
@@ -18,10 +20,12 @@ interface LogPage {
 
 /** Header with a replica's signature for another replica. */
 export const replicaHeader = 'x-toolkeeper-replica';
+/** Validity of a signature. */
 const signatureMs = 30_000;
-/** Max time until a signature expires, because clocks may differ. */
-const maxAheadMs = 60_000;
-const maxPlaces = 256;
+/** Accepted validity, longer than `signatureMs` because the clocks of replicas may differ. */
+const maxValidityMs = 60_000;
+/** Max ids in `nextSince`: logs of replicas that are long gone are left out. */
+const maxPositions = 256;
 
 /** Reads a tool's log from all replicas. Each keeps its own lines in memory, and requests those of the others. */
 @Injectable()
@@ -37,19 +41,19 @@ export class FleetLogs {
     this.keys = secrets.keys.map((key) => createHmac('sha256', key).update('toolkeeper replicas').digest());
   }
 
-  /** A page of all replicas' lines. @param since an id in each replica's log @throws the database's error */
+  /** A page of all replicas' lines. @param since `nextSince` of the page before @throws the database's error */
   async read(tool: string, limit: number, since: string | undefined): Promise<LogPage> {
     const { count, id: self } = this.replicas;
     const others = count > 1 ? (await this.replicas.alive()).filter(({ id }) => id !== self) : [];
     const query = new URLSearchParams({ limit: String(limit), ...(since !== undefined && { since }) });
     const path = `/api/v1/custom-tools/${encodeURIComponent(tool)}/logs/own?${query.toString()}`;
     const answers = await Promise.all(others.map(({ address }) => this.ask(address, path)));
-    const pages = [this.own(tool, limit, since), ...answers.filter((page) => page !== undefined)];
+    const pages = [this.ownPage(tool, limit, since), ...answers.filter((page) => page !== undefined)];
     return { ...mergePages(pages, limit, since), partial: pages.length <= others.length };
   }
 
-  /** The lines of this replica. */
-  own(tool: string, limit: number, since: string | undefined): LogPage {
+  /** A page of this replica's lines. */
+  ownPage(tool: string, limit: number, since: string | undefined): LogPage {
     const { entries: data, last = null, missed } = this.logs.open(tool).ring.slice(limit, since);
     return { data, nextSince: last, missed, partial: false };
   }
@@ -61,8 +65,8 @@ export class FleetLogs {
     const isSigned = this.keys
       .map((key) => Buffer.from(sign(key, expiry, path)))
       .some((expected) => given.length === expected.length && timingSafeEqual(given, expected));
-    const aheadMs = Number(expiry) - Date.now();
-    if (!isSigned || !(aheadMs > 0 && aheadMs <= maxAheadMs))
+    const validForMs = Number(expiry) - Date.now();
+    if (!isSigned || !(validForMs > 0 && validForMs <= maxValidityMs))
       throw new Problem('not_found', 'Only replicas with the same SECRETS_KEY may ask for this.');
   }
 
@@ -89,28 +93,32 @@ function isPage(answer: unknown): answer is LogPage {
   const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPage>;
   const isLine = (line: Partial<Placed<LogEntry>> | null): boolean =>
     typeof line?.id === 'string' && typeof line.timestamp === 'string';
-  const hasPlace = nextSince === null || typeof nextSince === 'string';
-  return Array.isArray(data) && data.every(isLine) && hasPlace && Number.isSafeInteger(missed);
+  const hasPosition = nextSince === null || typeof nextSince === 'string';
+  return Array.isArray(data) && data.every(isLine) && hasPosition && Number.isSafeInteger(missed);
 }
 
+/** Signs a path until a time. @param expiry milliseconds since the epoch @returns `<expiry>.<HMAC>` */
 const sign = (key: Buffer, expiry: string, path: string): string =>
   `${expiry}.${createHmac('sha256', key).update(`${expiry} ${path}`).digest('base64url')}`;
 
 /** The part that all ids of one replica's log share. */
 const logOf = (id: string): string | undefined => id.split('-')[0];
 
-/** The next lines after `since`, else the latest ones. If lines of a log are left out, its next page begins with them. */
+/**
+ * Merges the replicas' pages into one: the next lines after `since`, else the latest ones. If lines of a log are left out,
+ * the next page begins with them.
+ */
 function mergePages(pages: readonly LogPage[], limit: number, since?: string): Omit<LogPage, 'partial'> {
   const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
   const all = pages.flatMap(({ data }) => data).sort((a, b) => compare(a.timestamp, b.timestamp));
   const data = since === undefined ? all.slice(-limit) : all.slice(0, limit);
   const taken = new Set(data);
-  let places = since?.split(',') ?? [];
+  let positions = since?.split(',') ?? [];
   for (const { data: lines, nextSince } of pages) {
-    const isWhole = since === undefined || lines.length === 0;
-    const place = isWhole ? nextSince : lines.findLast((line) => taken.has(line))?.id;
-    if (place) places = [...places.filter((id) => logOf(id) !== logOf(place)), place];
+    const isRead = since === undefined || lines.length === 0;
+    const position = isRead ? nextSince : lines.findLast((line) => taken.has(line))?.id;
+    if (position) positions = [...positions.filter((id) => logOf(id) !== logOf(position)), position];
   }
   const missed = pages.reduce((sum, page) => sum + page.missed, 0);
-  return { data, nextSince: places.slice(-maxPlaces).join(',') || null, missed };
+  return { data, nextSince: positions.slice(-maxPositions).join(',') || null, missed };
 }

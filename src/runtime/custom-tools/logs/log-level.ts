@@ -8,19 +8,23 @@ const words: Readonly<Record<LogLevel, string>> = {
   warn: 'warn|warning|w',
   error: 'err|error|critical|crit|severe|fatal|panic|panicked|alert|emerg|exception|traceback|e|f',
 };
-const byWord = new Map(
-  (Object.keys(words) as LogLevel[]).flatMap((level) => words[level].split('|').map((w) => [w, level])),
+const levelByWord = new Map(
+  (Object.keys(words) as LogLevel[]).flatMap((level) => words[level].split('|').map((each) => [each, level])),
 );
-const word = [...byWord.keys()].filter(({ length }) => length > 1).join('|');
-const capitals = word.toUpperCase();
-const stamp = String.raw`[[(]?\d{2,4}[-/:.]\d{2}[\d\-/:.,TZ+ \])|]*`;
+/** Alternatives of a regular expression: all words except the single letters. */
+const anyWord = [...levelByWord.keys()].filter(({ length }) => length > 1).join('|');
+const anyWordInCapitals = anyWord.toUpperCase();
+/** A date and time, or a part of them. */
+const timestamp = String.raw`[[(]?\d{2,4}[-/:.]\d{2}[\d\-/:.,TZ+ \])|]*`;
 /** Ways to write a level. Most are anchored, so that "no errors found" and "ERROR_COUNT=0" name no level. */
 const patterns: readonly RegExp[] = [
-  new RegExp(String.raw`^(?:npm )?[[(<]?(${word})(?:[\])>]|[:!](?:\s|$|\w))`, 'i'),
-  new RegExp(String.raw`^(?:npm )?(${capitals})(?:\s|$)`),
-  new RegExp(String.raw`^${stamp}(?:\[[^\]]{0,60}\] |[\w.]{1,60} - ){0,2}\[?(${capitals})(?:[\s:\]]|$)`),
-  new RegExp(String.raw`^${stamp}[[]?(${word})[\]:]`, 'i'),
-  new RegExp(String.raw`(?:^|\s)(?:level|lvl|severity)=["']?(${word})\b`, 'i'),
+  new RegExp(String.raw`^(?:npm )?[[(<]?(${anyWord})(?:[\])>]|[:!](?:\s|$|\w))`, 'i'),
+  new RegExp(String.raw`^(?:npm )?(${anyWordInCapitals})(?:\s|$)`),
+  new RegExp(
+    String.raw`^${timestamp}(?:\[[^\]]{0,60}\] |[\w.]{1,60} - ){0,2}\[?(${anyWordInCapitals})(?:[\s:\]]|$)`,
+  ),
+  new RegExp(String.raw`^${timestamp}[[]?(${anyWord})[\]:]`, 'i'),
+  new RegExp(String.raw`(?:^|\s)(?:level|lvl|severity)=["']?(${anyWord})\b`, 'i'),
   /^([IWEF])\d{4} \d{2}:\d{2}:\d{2}/,
   /^(?:Uncaught |Exception in thread "[^"]*" )?[\w.]*(Error|Exception|Traceback)(?::|$| \(most recent)/,
   /^thread '[^']*' (panicked) at /,
@@ -36,7 +40,7 @@ export function levelIn(line: string): LogLevel | undefined {
   // A level is near the beginning of a line.
   const head = text.slice(0, 300);
   const name = patterns.map((pattern) => pattern.exec(head)?.[1]).find((each) => each !== undefined);
-  return name === undefined ? undefined : byWord.get(name.toLowerCase());
+  return name === undefined ? undefined : levelByWord.get(name.toLowerCase());
 }
 
 /** The level in a JSON entry. Numbers are those of pino and bunyan. */
@@ -46,7 +50,7 @@ function levelOfJson(text: string): LogLevel | undefined {
     if (!isObject(entry)) return undefined;
     const level =
       entry['level'] ?? entry['severity'] ?? entry['lvl'] ?? entry['levelname'] ?? entry['log.level'];
-    if (typeof level !== 'number') return byWord.get(String(level).toLowerCase());
+    if (typeof level !== 'number') return levelByWord.get(String(level).toLowerCase());
     if (level >= 50) return 'error';
     if (level >= 40) return 'warn';
     return level >= 30 ? 'info' : 'debug';

@@ -18,7 +18,7 @@ const setUp = (perSecond = 1_000, now = () => 0) => {
       notice: { type: 'log', level: 'info', message: 'm', ...notice },
       executionId,
     });
-  const stderr = (line: string, more: { cut?: boolean; skippedBytes?: number } = {}): void =>
+  const stderr = (line: string, more: { cut?: boolean; skippedBytes?: number; pid?: number } = {}): void =>
     output.on({ type: 'stderr', pool: 't', pid: 7, line, cut: false, skippedBytes: 0, ...more });
   const terminate = { type: 'terminate', pool: 't', pid: 7, reason: 'exit' } as PoolEvent;
   return { say, stderr, end: () => output.on(terminate), entries: () => ring.slice(100).entries };
@@ -72,14 +72,14 @@ describe('a log notification', () => {
         event: 'error',
         level: 'warn',
         message: expect.stringMatching(
-          /^15 log notifications are not logged: more lines than are logged in a second/,
+          /^15 log notifications were skipped: the tool writes more lines per second than are logged/,
         ),
       },
       { event: 'log', message: 'again' },
     ]);
     for (let n = 0; n < 12; n++) say({});
     end();
-    expect(entries().at(-1)?.message).toMatch(/^3 log notifications are not logged/);
+    expect(entries().at(-1)?.message).toMatch(/^3 log notifications were skipped/);
   });
 });
 
@@ -105,11 +105,16 @@ describe('a line on stderr', () => {
     now += 1_000;
     stderr('again');
     expect(entries().slice(2)).toMatchObject([
-      { event: 'error', pid: 7, message: expect.stringMatching(/^1004 bytes of stderr are not logged/) },
+      { event: 'error', pid: 7, message: expect.stringMatching(/^1004 bytes of stderr were skipped/) },
       { event: 'stderr', message: 'again' },
     ]);
     stderr('', { skippedBytes: 7 });
     end();
-    expect(entries().at(-1)?.message).toMatch(/^7 bytes of stderr are not logged/);
+    expect(entries().at(-1)?.message).toMatch(/^7 bytes of stderr were skipped/);
+    stderr('', { skippedBytes: 1 });
+    stderr('', { skippedBytes: 2, pid: 8 });
+    end();
+    expect(entries().at(-1)?.message).toMatch(/^3 bytes of stderr were skipped/);
+    expect(entries().at(-1)).not.toHaveProperty('pid');
   });
 });

@@ -9,20 +9,21 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { columnsOfBroken } from '../state/tool-state.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
-import { restore } from '../entity/revision-content.js';
+import { restoreRevision } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import { type MakeListener, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
-import { nameOf, type Request, ToolPlanner } from './tool-planner.js';
+import { nameOf, type ToolRequest, ToolPlanner } from './tool-planner.js';
 
 /** A call that belongs to a dry run. */
 export interface DryCall {
   /** The full name of one of an MCP server's tools. */
   readonly tool: string | undefined;
+  /** Calls the tool that the dry run built. */
   run(tool: Tool): Promise<ToolOutcome>;
 }
 
@@ -52,7 +53,7 @@ export class CustomToolManager implements ToolHistory {
    * start on the new.
    * @throws Problem `invalid_request` with the field, `not_found`, `conflict`; nothing is stored then
    */
-  store(request: Request, origin: RevisionOrigin): Promise<SavedTool> {
+  store(request: ToolRequest, origin: RevisionOrigin): Promise<SavedTool> {
     const name = nameOf(request);
     return this.mutex.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
@@ -67,7 +68,7 @@ export class CustomToolManager implements ToolHistory {
    * @param book receives the output of its processes
    * @throws Problem with which the request would be refused; Refusal if the call was not run
    */
-  async dryRun(request: Request, book: LogBook, call?: DryCall) {
+  async dryRun(request: ToolRequest, book: LogBook, call?: DryCall) {
     const plan = await this.planner.plan(request, listenerOf(book));
     const { tool, handshake = {} } = plan;
     const wrapper = await this.running.build(plan, tool.revision, { book });
@@ -80,12 +81,6 @@ export class CustomToolManager implements ToolHistory {
       await this.running.retire(wrapper);
       await this.forgetUnregistered(tool.name, call?.tool);
     }
-  }
-
-  /** Removes the metrics of a dry run whose tool does not exist. */
-  private async forgetUnregistered(name: string, called = name): Promise<void> {
-    if (this.running.get(name) || (await this.repository.find(name))) return;
-    for (const each of new Set([name, called])) this.running.deletions.emit(each);
   }
 
   /** The present files of a tool's program, which may differ from those that run. */
@@ -135,9 +130,9 @@ export class CustomToolManager implements ToolHistory {
   ): Promise<T> {
     const tool = (await this.repository.find(name)) ?? (await this.repository.get(serverOf(name) ?? name));
     if (revision === undefined && this.running.awaits(tool.name)) await this.load(tool.name);
-    const active = revision === undefined && this.running.get(tool.name);
-    if (active) return work(offeredAs(name, active));
-    if (revision !== undefined) restore(tool, await this.revisions.get(tool, revision));
+    const running = revision === undefined ? this.running.get(tool.name) : undefined;
+    if (running) return work(offeredAs(name, running));
+    if (revision !== undefined) restoreRevision(tool, await this.revisions.get(tool, revision));
     const temporary = await this.running.build(
       await this.inspector.prepare(tool),
       revision ?? tool.revision,
@@ -161,6 +156,13 @@ export class CustomToolManager implements ToolHistory {
     );
   }
 
+  /** Removes the metrics of a dry run whose tool does not exist. */
+  private async forgetUnregistered(name: string, called = name): Promise<void> {
+    if (this.running.get(name) || (await this.repository.find(name))) return;
+    for (const each of new Set([name, called])) this.running.deletions.emit(each);
+  }
+
+  /** Starts, replaces, disables or deletes the running tool, as its row demands. */
   private async loadRow(name: string): Promise<void> {
     const tool = await this.repository.find(name);
     if (!tool) return this.running.delete(name);
@@ -177,8 +179,8 @@ export class CustomToolManager implements ToolHistory {
         : await this.revisions.update(tool, content, origin, readAs);
     this.supervisor.rowWritten(saved);
     // A tool with status `error` always gets a new pool, because its present one failed to start.
-    const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
-    if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
+    const isRunning = readAs !== 'error' && this.running.get(saved.name)?.alreadyRuns(saved, content);
+    if (saved.status !== 'inactive' && !isRunning) await this.run(plan, saved, saved.revision);
     return warnings.length > 0 ? { ...saved, warnings } : saved;
   }
 
@@ -198,7 +200,7 @@ export class CustomToolManager implements ToolHistory {
    */
   private async run(plan: ToolPlan, tool: CustomTool, revision: number): Promise<void> {
     const wrapper = await this.running.build({ ...plan, tool }, revision);
-    if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
+    if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsSettingsOf(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
       await this.supervisor.report(tool.name, columnsOfBroken(wrapper.backend.unavailable));
@@ -208,7 +210,7 @@ export class CustomToolManager implements ToolHistory {
   }
 }
 
-/** The origin of changes that the server makes by itself. */
+/** The origin of revisions that a start of changed files makes. */
 export const reloadOrigin = { source: 'reload', by: 'toolkeeper' } as const;
 
 /** The tool of this name that a wrapper offers. @throws Problem `not_found` */
@@ -226,7 +228,7 @@ function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
 
 /** Writes the output of an inspected executable into a log. */
 const listenerOf =
-  (book: LogBook): Listen =>
+  (book: LogBook): MakeListener =>
   (redactor) => {
     const output = new PoolOutput(book, redactor);
     return (event) => output.on(event);

@@ -28,6 +28,7 @@ export class FirstListing {
 
   /**
    * Approves the tools that a server lists to its first caller, as the registration does for other servers.
+   * @param by the author of the new revision
    * @returns the problem, if any, as a sentence
    */
   async approve(name: string, user: string, by = user): Promise<string | undefined> {
@@ -36,22 +37,24 @@ export class FirstListing {
     try {
       const { handshake = {} } = await this.inspector.inspect(tool, undefined, user);
       const definitions = plainDefinitions(reviewTools([], reviewedIn(handshake)));
-      const edit = (stored: typeof tool): void => void (stored.definitions ??= definitions);
+      const edit = (stored: typeof tool): void => {
+        stored.definitions ??= definitions;
+      };
       await this.manager.store({ name, edit }, { source: 'approve', by });
       return undefined;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      return ` Its tools could not be listed: ${error.detail}.`;
+      return `Its tools could not be listed: ${error.detail}.`;
     }
   }
 
   /** Approves a server's tools at its registration if the author's access token can be exchanged for one of the server. */
-  async byItsAuthor(saved: SavedTool, author: Principal): Promise<SavedTool> {
+  async approveForAuthor(saved: SavedTool, author: Principal): Promise<SavedTool> {
     if (saved.credentials !== 'user' || saved.url === null || saved.definitions) return saved;
     const owner = this.accounts.ownerOf(this.preparation.accountServer(saved), author);
     if (owner === undefined || owner === author.keyId) return saved;
     const problem = await this.approve(saved.name, owner, author.userId);
     const tool = await this.repository.get(saved.name);
-    return problem === undefined ? tool : { ...tool, warnings: [problem.trim()] };
+    return problem === undefined ? tool : { ...tool, warnings: [problem] };
   }
 }

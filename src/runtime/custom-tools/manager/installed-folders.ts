@@ -10,8 +10,10 @@ import { isScriptName } from '../launch/program-files.js';
  */
 export class InstalledFolders {
   private readonly logger = new Logger(InstalledFolders.name);
+  /** Watched folders by path; `identity` tells whether it is still the same folder. */
   private readonly watched = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>();
-  private isLogged = false;
+  /** Whether the log says already that a folder cannot be watched. */
+  private isFailureLogged = false;
   private isClosed = false;
 
   constructor(
@@ -34,6 +36,7 @@ export class InstalledFolders {
     for (const [folder, identity] of identities) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
+  /** Ends all watching. */
   close(): void {
     this.isClosed = true;
     for (const folder of [...this.watched.keys()]) this.drop(folder);
@@ -56,9 +59,9 @@ export class InstalledFolders {
 
   private cannotWatch(folder: string, error: unknown): void {
     this.drop(folder);
-    if (this.isLogged) return;
-    this.isLogged = true;
-    this.logger.warn({ err: error }, `${folder} cannot be watched; it is looked at from time to time`);
+    if (this.isFailureLogged) return;
+    this.isFailureLogged = true;
+    this.logger.warn({ err: error }, `${folder} cannot be watched; its changes are found by polling`);
   }
 
   private drop(folder: string): void {

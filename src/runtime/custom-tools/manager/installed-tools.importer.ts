@@ -23,9 +23,11 @@ interface SeenFile {
 }
 
 /** Stored in place of the content's hash while an import runs. */
-const importRuns = 'begun';
+const runningImport = 'begun';
 const importOrigin = { source: 'import', by: 'toolkeeper' } as const;
+/** Max entries of a folder whose changes are noticed. */
 const maxEntries = 1_000;
+/** Max size of a tool.json. */
 const maxFileBytes = 4_194_304;
 
 /** Imports new content of `<dir>/<folder>/tool.json` into the database. Afterwards the row is authoritative. */
@@ -33,6 +35,7 @@ const maxFileBytes = 4_194_304;
 export class InstalledToolsImporter {
   private readonly logger = new Logger(InstalledToolsImporter.name);
   private readonly dtos = new DtoPipe();
+  /** The tool.json files that were imported or failed, by path. */
   private readonly seen = new Map<string, SeenFile>();
 
   constructor(
@@ -53,15 +56,17 @@ export class InstalledToolsImporter {
     for (const file of this.seen.keys()) if (!files.includes(file)) this.forget(file);
   }
 
+  /** Whether a file must be imported: it is new or changed, or its import failed and the folder has changed. */
   private async isNew(path: string): Promise<boolean> {
     const seen = this.seen.get(path);
-    if (!seen || seen.file !== (await stateOf(path))) return true;
+    if (!seen || seen.file !== (await fileState(path))) return true;
     return seen.folder !== undefined && seen.folder !== (await folderState(dirname(path)));
   }
 
+  /** Imports a file; logs why it fails. */
   private async tryImport(path: string): Promise<void> {
     // Read before the content, so that a write in between counts as a change.
-    const file = await stateOf(path);
+    const file = await fileState(path);
     const folder = await folderState(dirname(path));
     try {
       await this.importFile(path);
@@ -75,11 +80,13 @@ export class InstalledToolsImporter {
     }
   }
 
+  /** Forgets a file that was deleted. */
   private forget(path: string): void {
     this.seen.delete(path);
     this.logger.warn(`${portablePath(this.config.root, path)} is gone; its tool stays until it is removed`);
   }
 
+  /** Registers or replaces the tool of a file, unless its content was imported already. */
   private async importFile(path: string): Promise<void> {
     const content = await readRegularFile(path, maxFileBytes);
     const hash = sha256(content);
@@ -98,13 +105,13 @@ export class InstalledToolsImporter {
     this.logger.log(`${key} was imported as ${create.name}`);
   }
 
-  /** Registers a new tool. Recorded before, because after a crash in between the tool would look like somebody else's. */
+  /** Registers a new tool. The import is recorded first: after a crash in between the tool would look like somebody else's. */
   private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
-    await this.repository.rememberImport(key, importRuns);
+    await this.repository.rememberImport(key, runningImport);
     try {
       await this.register(create);
     } catch (error) {
-      await this.repository.forgetImport(key, importRuns);
+      await this.repository.forgetImport(key, runningImport);
       throw error;
     }
   }
@@ -120,6 +127,7 @@ export class InstalledToolsImporter {
     }
   }
 
+  /** The registration in a file, whose tool runs in the file's folder unless it names another one. */
   private parse(content: string, folder: string): Promise<CustomToolCreate> {
     const body = { workingDir: portablePath(this.config.root, folder), ...manifestIn(content) };
     return this.dtos.read(CustomToolCreate, body);
@@ -127,15 +135,16 @@ export class InstalledToolsImporter {
 }
 
 /** A text that differs whenever the file's content may have changed. */
-async function stateOf(path: string): Promise<string> {
+async function fileState(path: string): Promise<string> {
   const stats = await statOf(path);
   return stats ? [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ') : 'gone';
 }
 
+/** A text that differs whenever a file in the folder may have changed. */
 async function folderState(folder: string): Promise<string> {
   const names = (await readdir(folder).catch(() => [])).sort().slice(0, maxEntries);
   const states = await Promise.all(
-    names.map(async (name) => [name, await stateOf(join(folder, name))].join(' ')),
+    names.map(async (name) => [name, await fileState(join(folder, name))].join(' ')),
   );
   return states.join('\n');
 }

@@ -97,11 +97,12 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   ) {
     const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
     this.loop = new IntervalLoop(
-      () => this.round(performance.now() >= this.checksDueAt),
+      () => this.round({ checks: performance.now() >= this.checksDueAt }),
       Math.min(reloadIntervalMs, healthCheckIntervalMs),
-      // The database may be away for long: one line is enough.
-      (error, again) =>
-        again || this.logger.error(error, 'Changes to tools are not seen: the database does not answer'),
+      (error, again) => {
+        // The database may be away for long: one line is enough.
+        if (!again) this.logger.error(error, 'Changes to tools are not seen: the database does not answer');
+      },
     );
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
@@ -129,7 +130,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     try {
       this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
       await this.repository.readChanges();
-      await this.round(false);
+      await this.round({ checks: false });
       await this.underWay.get('imports');
       await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
     } catch (error) {
@@ -155,7 +156,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
 
   /** Runs one round; resolves when all work that it began has ended. @param checks whether it also checks health */
   async reconcile({ checks }: { checks: boolean }): Promise<void> {
-    await this.round(checks);
+    await this.round({ checks });
     await Promise.all(this.underWay.values());
   }
 
@@ -163,8 +164,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   async check(name: string): Promise<ToolCheck> {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
-    const { gone } = await this.plan(name, true);
-    if (this.processesOf(name)) await this.supervisor.ping(name);
+    const { gone } = await this.plan(name, { checks: true });
+    if (this.processCountOf(name)) await this.supervisor.ping(name);
     else if (row.status === 'active') await this.supervisor.checkFiles(name, gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
     const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
@@ -175,15 +176,19 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   /** Loads tools that were registered, changed, disabled or deleted, mostly at other replicas. */
   private async loadChanges(): Promise<void> {
     await this.repository.readChanges();
-    const changed = this.names().filter((name) => !this.isAsItsRow(name));
-    await this.each(changed, checksAtOnce, async (name) => this.load(await this.plan(name, false)));
+    const changed = this.names().filter((name) => !this.matchesItsRow(name));
+    await this.each(changed, checksAtOnce, async (name) =>
+      this.load(await this.plan(name, { checks: false })),
+    );
   }
 
+  /** The names of all tools that have a row or are offered here. */
   private names(): string[] {
     return [...new Set([...this.repository.names(), ...this.running.offered.byTool.keys()])].sort();
   }
 
-  private isAsItsRow(name: string): boolean {
+  /** Whether a tool runs the revision of its row, or will be loaded by its next call. */
+  private matchesItsRow(name: string): boolean {
     const row = this.repository.row(name);
     if (!row || row.status === 'inactive') return !this.running.offered.byTool.has(name);
     return this.running.awaits(name) || this.running.get(name)?.isOf(row) === true;
@@ -197,34 +202,37 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Plans all tools and begins the work. */
-  private async round(checks: boolean): Promise<void> {
-    const isCheck = checks && !this.underWay.has('checks');
+  private async round({ checks: isCheckDue }: { checks: boolean }): Promise<void> {
+    const checks = isCheckDue && !this.underWay.has('checks');
     await this.folders.watch();
-    const plans = await this.planAll(isCheck);
+    const plans = await this.planAll({ checks });
     if (this.isStopping) return;
     const loads = plans.filter(({ step }) => step === 'load');
     if (loads.length > 0)
       this.begin('loads', () => this.each(loads, testStartsAtOnce, (tool) => this.load(tool)));
     this.begin('imports', () => this.importer.importAll());
     // Changed files first, because their author waits for the result.
-    const tries = plans.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
+    const hasChanges = ({ changed }: Plan): number => Number(changed.length > 0);
+    const tries = plans.filter(({ step }) => step === 'try').sort((a, b) => hasChanges(b) - hasChanges(a));
     if (tries.length > testStartsAtOnce) this.postponed.add('tries');
     const now = tries.slice(0, testStartsAtOnce);
     if (now.length > 0)
       this.begin('tries', () => this.each(now, testStartsAtOnce, (tool) => this.testStart(tool)));
-    if (isCheck) this.begin('checks', () => this.checkAll(plans));
+    if (checks) this.begin('checks', () => this.checkAll(plans));
   }
 
-  private async planAll(checks: boolean): Promise<Plan[]> {
+  private async planAll(options: { checks: boolean }): Promise<Plan[]> {
     const names = this.names();
-    this.failures.keep(new Set(names));
+    this.failures.retain(new Set(names));
     const plans: Plan[] = [];
-    const plan = async (name: string) => void plans.push(await this.plan(name, checks));
-    await this.each(names, testStartsAtOnce, plan);
+    await this.each(names, testStartsAtOnce, async (name) => {
+      plans.push(await this.plan(name, options));
+    });
     return plans;
   }
 
-  private async plan(name: string, checks: boolean): Promise<Plan> {
+  /** Determines a tool's next step. Also ends its recorded failures and troubles that are over. */
+  private async plan(name: string, { checks }: { checks: boolean }): Promise<Plan> {
     const row = this.repository.row(name);
     const wrapper = this.running.get(name);
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
@@ -235,7 +243,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const running = wrapper && {
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
-      processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
+      processes: 'pool' in wrapper.backend ? this.processCountOf(name) : undefined,
       retriesByItself: this.supervisor.retriesByItself(name),
     };
     // If no step is needed even though a test start is allowed, the tool has recovered.
@@ -302,22 +310,19 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   /** Waits a moment. @returns whether the files stayed the same, so that they are not being written */
   private async isSettled({ name, candidate }: Plan): Promise<boolean> {
     await delay(settledMs);
-    return (await this.plan(name, false)).candidate === candidate;
+    return (await this.plan(name, { checks: false })).candidate === candidate;
   }
 
-  /** @returns whether it is the first failure of this candidate */
+  /** Records a failed start. @param how `broken`: longer pauses @returns whether it is the candidate's first failure */
   private recordFailure(name: string, candidate: string, how?: 'broken'): boolean {
     const { reloadIntervalMs, healthCheckIntervalMs } = this.config.customTools;
     const [firstMs, maxMs] =
       how === 'broken' ? [healthCheckIntervalMs, maxBrokenPauseMs] : [reloadIntervalMs, maxPauseMs];
-    return this.failures.add(
-      name,
-      candidate,
-      { firstMs, maxMs: Math.max(firstMs, maxMs) },
-      performance.now(),
-    );
+    const pauses = { firstMs, maxMs: Math.max(firstMs, maxMs) };
+    return this.failures.add(name, candidate, pauses, performance.now());
   }
 
+  /** Begins work that the round does not wait for; postpones it if work of its kind is still in progress. */
   private begin(kind: Work, work: () => Promise<void>): void {
     if (this.underWay.has(kind)) return void this.postponed.add(kind);
     const done = work()
@@ -329,7 +334,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.underWay.set(kind, done);
   }
 
-  /** Logs the failure of an item; the others go on. */
+  /** Runs a task for each item, `width` at a time. A failure is logged, and the others go on. */
   private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
     const lanes = bulkhead(width, Infinity);
     const run = async (item: T): Promise<void> => {
@@ -338,10 +343,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await Promise.all(items.map((item) => lanes.execute(() => run(item))));
   }
 
-  private processesOf(name: string): number {
+  private processCountOf(name: string): number {
     const { starting = 0, idle = 0, busy = 0 } = this.supervisor.processesOf(name) ?? {};
     return starting + idle + busy;
   }
 }
-
-const rank = ({ changed }: Plan): number => (changed.length > 0 ? 0 : 1);

@@ -1,7 +1,7 @@
-import { Failures, type Sighting, type Step, stepFor } from './reconciliation.js';
+import { Failures, type FoundTool, type Step, stepFor } from './reconciliation.js';
 
 const running = { isOfRow: true, hasChangedFiles: false, processes: 1, retriesByItself: false };
-const well: Sighting = {
+const well: FoundTool = {
   row: { status: 'active', healthStatus: 'healthy' },
   running,
   mayTry: true,
@@ -14,7 +14,7 @@ const changed = { running: { ...running, hasChangedFiles: true } };
 const cold = { running: { ...running, processes: 0 } };
 
 describe('what a round does about a tool', () => {
-  it.each<[string, Partial<Sighting>, Step | undefined]>([
+  it.each<[string, Partial<FoundTool>, Step | undefined]>([
     ['that runs as its row and files say', {}, undefined],
     ['that is not loaded', { running: undefined }, 'load'],
     ['that was not loaded in vain a short while ago', { running: undefined, mayTry: false }, undefined],
@@ -35,7 +35,7 @@ describe('what a round does about a tool', () => {
     ['that could not be prepared here', { running: { ...running, processes: undefined } }, 'try'],
   ])('%s', (_what, change, step) => expect(stepFor({ ...well, ...change })).toBe(step));
 
-  it.each<[string, Partial<Sighting>, Step | undefined]>([
+  it.each<[string, Partial<FoundTool>, Step | undefined]>([
     ['with a process', {}, 'ping'],
     ['with a process, though it was unhealthy', ill, 'ping'],
     ['without a process', cold, 'look'],
@@ -82,7 +82,7 @@ describe('what was tried in vain', () => {
     expect(failures.mayTry('b', 'one', 99)).toBe(false);
     failures.forget('b');
     expect(failures.mayTry('b', 'one', 0)).toBe(true);
-    failures.keep(new Set(['a']));
+    failures.retain(new Set(['a']));
     expect(failures.mayTry('c', 'one', 0)).toBe(true);
     expect(failures.mayTry('a', 'two', 99)).toBe(false);
   });

@@ -1,8 +1,8 @@
 import { type BackOff, backOff } from '../../../base/common/back-off.js';
 import type { ToolRow } from '../state/custom-tools.repository.js';
 
-/** State of one tool in a round of the reconciler: its row, its files and its running wrapper. */
-export interface Sighting {
+/** A tool as the reconciler finds it in a round: its row, its files and its running wrapper. */
+export interface FoundTool {
   /** Absent: the tool was removed. */
   readonly row?: Pick<ToolRow, 'status' | 'healthStatus'> | undefined;
   /** Absent: the tool is not loaded on this replica. */
@@ -33,7 +33,7 @@ export interface Sighting {
 export type Step = 'load' | 'try' | 'retry' | 'ping' | 'look';
 
 /** The step that a tool needs in this round; undefined: none. */
-export function stepFor({ row, running, mayTry, checks }: Sighting): Step | undefined {
+export function stepFor({ row, running, mayTry, checks }: FoundTool): Step | undefined {
   if (!row || row.status === 'inactive') return running && 'load';
   if (!running?.isOfRow && mayTry) return 'load';
   if (!running) return undefined;
@@ -46,29 +46,30 @@ export function stepFor({ row, running, mayTry, checks }: Sighting): Step | unde
 }
 
 interface Failure {
-  /** The revision and files that were tried. */
-  readonly what: string;
+  /** Identifies the revision and files that were tried. */
+  readonly candidate: string;
   readonly failures: number;
   readonly dueAt: number;
 }
 
 /**
- * Failed tries by tool. Another revision or other files may be tried at once, the same ones after pauses that double.
+ * The last failed tries, by tool. Another revision or other files may be tried at once, the same ones after pauses that double.
  * All times in milliseconds of one clock.
  */
 export class Failures {
   private readonly last = new Map<string, Failure>();
 
-  mayTry(tool: string, what: string, now: number): boolean {
+  /** Whether a candidate (a revision with certain files) may be tried now. */
+  mayTry(tool: string, candidate: string, now: number): boolean {
     const last = this.last.get(tool);
-    return last?.what !== what || now >= last.dueAt;
+    return last?.candidate !== candidate || now >= last.dueAt;
   }
 
   /** Adds a failed try. @returns whether it is the first failure of this revision and these files */
-  add(tool: string, what: string, pauses: BackOff, now: number): boolean {
+  add(tool: string, candidate: string, pauses: BackOff, now: number): boolean {
     const last = this.last.get(tool);
-    const failures = last?.what === what ? last.failures + 1 : 1;
-    this.last.set(tool, { what, failures, dueAt: now + backOff(failures, pauses) });
+    const failures = last?.candidate === candidate ? last.failures + 1 : 1;
+    this.last.set(tool, { candidate, failures, dueAt: now + backOff(failures, pauses) });
     return failures === 1;
   }
 
@@ -76,8 +77,8 @@ export class Failures {
     this.last.delete(tool);
   }
 
-  /** Forgets all other tools. */
-  keep(tools: { has(tool: string): boolean }): void {
+  /** Forgets all tools except these. */
+  retain(tools: { has(tool: string): boolean }): void {
     for (const tool of this.last.keys()) if (!tools.has(tool)) this.last.delete(tool);
   }
 }

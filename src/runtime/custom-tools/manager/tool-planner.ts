@@ -17,9 +17,14 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { columnsAfterAnswer, columnsOfBroken } from '../state/tool-state.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
-import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
+import { differingFiles, isConfiguredAs, restoreRevision } from '../entity/revision-content.js';
 import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
-import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import {
+  type Inspection,
+  type MakeListener,
+  ToolInspector,
+  type ToolPlan,
+} from '../launch/tool-inspector.js';
 
 /** A registration. */
 interface NewTool {
@@ -39,16 +44,17 @@ interface ToolChange {
   readonly bundle?: string | undefined;
   /** The revision to restore. */
   readonly revision?: number;
-  /** Any other change. */
+  /** Makes any other change to the tool. */
   readonly edit?: (tool: CustomTool) => void;
   /** Whether an inactive tool becomes active. */
   readonly enables?: boolean;
 }
 
-export type Request = NewTool | ToolChange;
+/** A request to register or to change a tool. */
+export type ToolRequest = NewTool | ToolChange;
 
 /** The name of the tool that a request registers or changes. */
-export const nameOf = (request: Request): string =>
+export const nameOf = (request: ToolRequest): string =>
   'create' in request ? request.create.name : request.name;
 
 /** Plans a request: applies all rules and starts the executable once, but stores nothing. */
@@ -62,36 +68,62 @@ export class ToolPlanner {
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly bundles: Bundles,
-    private readonly box: EnvCipher,
+    private readonly cipher: EnvCipher,
   ) {}
 
   /**
-   * @param listen receives the output of the executable meanwhile
+   * Plans a request. Starts the executable once, unless the request says that it is broken.
+   * @param makeListener its listener receives the output of the executable meanwhile
    * @throws Problem `invalid_request` with the field, `tool_unavailable`, `not_found`, `conflict`
    */
-  async plan(request: Request, listen?: Listen): Promise<ToolPlan> {
-    if (!('create' in request)) return this.planChange(request, listen);
+  async plan(request: ToolRequest, makeListener?: MakeListener): Promise<ToolPlan> {
+    if (!('create' in request)) return this.planChange(request, makeListener);
     const { create, replaces, broken } = request;
     const stored = replaces ? await this.repository.get(create.name) : undefined;
     const wanted = await this.newTool(request, stored);
     if (broken !== undefined) {
-      const tool = Object.assign(await completedBy(wanted, create), columnsOfBroken(broken));
+      const tool = Object.assign(await withHandshake(wanted, create), columnsOfBroken(broken));
       return this.inspector.prepare(tool);
     }
-    const inspection = await this.inspector.inspect(wanted, listen);
-    const tool = await completedBy(wanted, create, inspection.handshake);
+    const inspection = await this.inspector.inspect(wanted, makeListener);
+    const tool = await withHandshake(wanted, create, inspection.handshake);
     return this.planAnswered(tool, inspection, stored && { readAs: stored.status });
   }
 
-  private async planChange(request: ToolChange, listen?: Listen): Promise<ToolPlan> {
+  /**
+   * Stores the files of a bundle and makes its request: a new tool, or a change of the existing one. Members that its
+   * tool.json does not name stay as they are, including variables.
+   * @param wants absent if both are allowed
+   * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, or the problem of the bundle
+   */
+  async bundled(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<ToolRequest> {
+    const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
+    if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
+    const { hash: bundle, manifest } = await this.bundles.accept(upload);
+    const create = await this.dtos.read(CustomToolCreate, {
+      name,
+      ...withoutOwnFolder(manifestIn(manifest)),
+    });
+    if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
+    if (!tool) return { create, bundle };
+    const { name: _stays, protocol = 'jsonrpc', ...changes } = create;
+    if (protocol !== tool.protocol)
+      throw wrong('/protocol', `stays ${tool.protocol}: unregister the tool to change it`);
+    return { name, changes, bundle };
+  }
+
+  private async planChange(request: ToolChange, makeListener?: MakeListener): Promise<ToolPlan> {
     const tool = await this.repository.get(request.name);
     const { status: readAs } = tool;
     await this.apply(tool, request);
-    const inspection = await this.inspector.inspect(tool, listen);
+    const inspection = await this.inspector.inspect(tool, makeListener);
     return this.planAnswered(tool, inspection, { readAs, enables: request.enables });
   }
 
-  /** Plans a tool whose executable has answered, which ends status `error`; `inactive` stays unless it is enabled. */
+  /**
+   * Plans a tool whose executable has answered, which ends status `error`; `inactive` stays unless it is enabled.
+   * @param stored the status of its row, and whether an inactive tool becomes active; absent for a new tool
+   */
   private planAnswered(
     tool: CustomTool,
     inspection: Inspection,
@@ -100,17 +132,18 @@ export class ToolPlanner {
     const isActive = stored?.readAs !== 'inactive' || stored.enables;
     const status = isActive ? 'active' : 'inactive';
     // The key may have changed since the row was read: values are never stored under an old key.
-    const env = this.box.renew(tool.id, tool.env);
+    const env = this.cipher.renew(tool.id, tool.env);
     const pinnedCommand = inspection.realPath;
     Object.assign(tool, columnsAfterAnswer(inspection.health), { status, env, pinnedCommand });
     return this.inspector.prepare(tool, inspection, stored?.readAs);
   }
 
+  /** A new tool, or with `stored` its replacement, before its executable was started. */
   private async newTool({ create, bundle }: NewTool, stored?: CustomTool): Promise<CustomTool> {
     const { id = newId(), env: storedEnv = {} } = stored ?? {};
     const userNumber = stored?.userNumber ?? (await this.repository.newUserNumber());
     const { defaultTimeoutMs: timeoutMs, maxPoolSize } = this.config.customTools;
-    const env = sealedEnv(this.box, id, create.env ?? {}, storedEnv);
+    const env = sealedEnv(this.cipher, id, create.env ?? {}, storedEnv);
     const tool = initialTool(create, { id, userNumber, env, timeoutMs, bundle: bundle ?? null });
     checkSettings(tool, maxPoolSize, create);
     if (!stored) return tool;
@@ -118,10 +151,11 @@ export class ToolPlanner {
     return Object.assign(tool, { revision, isolation: create.isolation ?? isolation });
   }
 
+  /** Applies a change to a tool. @throws Problem `invalid_request` with the field */
   private async apply(tool: CustomTool, { changes, bundle, revision, edit }: ToolChange): Promise<void> {
     if (!changes && !edit && revision === undefined) return;
     const given = changesOf(tool, changes ?? {});
-    const env = changedEnv(this.box, tool.id, tool.env, given.env ?? {});
+    const env = changedEnv(this.cipher, tool.id, tool.env, given.env ?? {});
     Object.assign(tool, changedSettings(tool, given), { env }, bundle && { bundle, workingDir: null });
     // A given command is resolved anew.
     if (given.command !== undefined) tool.pinnedCommand = null;
@@ -130,7 +164,7 @@ export class ToolPlanner {
     checkSettings(tool, this.config.customTools.maxPoolSize, given);
   }
 
-  /** @throws Problem `conflict` if only files differ, because their content is not stored */
+  /** Restores the configuration of a revision. @throws Problem `conflict` if only files differ, because their content is not stored */
   private async rollBack(tool: CustomTool, revision: number): Promise<void> {
     const wanted = await this.revisions.get(tool, revision);
     if (isConfiguredAs(tool, wanted)) {
@@ -143,26 +177,7 @@ export class ToolPlanner {
             `restore ${files.join(', ')}`,
         );
     }
-    restore(tool, wanted);
-  }
-
-  /**
-   * Stores the files of a bundle and makes its request: a new tool, or a change of the existing one. Members that its
-   * tool.json does not name stay as they are, including variables.
-   * @param wants absent if both are allowed
-   * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, or the problem of the bundle
-   */
-  async bundled(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<Request> {
-    const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
-    if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
-    const { hash: bundle, manifest } = await this.bundles.take(upload);
-    const create = await this.dtos.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
-    if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
-    if (!tool) return { create, bundle };
-    const { name: _stays, protocol = 'jsonrpc', ...changes } = create;
-    if (protocol !== tool.protocol)
-      throw wrong('/protocol', `stays ${tool.protocol}: unregister the tool to change it`);
-    return { name, changes, bundle };
+    restoreRevision(tool, wanted);
   }
 }
 
@@ -174,8 +189,8 @@ function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate 
   return Object.fromEntries(Object.entries(given).filter(([name, value]) => isChange(name, value)));
 }
 
-/** A tool.json without a `workingDir` that names the bundle's own folder. */
-function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
+/** A tool.json without a `workingDir` that names the bundle's own folder, in which the tool runs anyway. */
+function withoutOwnFolder({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
   if (typeof workingDir === 'string' && /^\.\/*$/.test(workingDir)) return manifest;
   return workingDir === undefined ? manifest : { ...manifest, workingDir };
 }
@@ -185,13 +200,13 @@ function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: un
  * @param handshake absent if the executable was not started
  * @throws Problem `invalid_request` with the field that neither gives
  */
-async function completedBy(
+async function withHandshake(
   tool: CustomTool,
   create: CustomToolCreate,
   handshake?: Handshake,
 ): Promise<CustomTool> {
-  if (tool.protocol === 'mcp') return completedServer(tool, create, handshake);
-  const given = handshake ? await definedBy(handshake, create) : {};
+  if (tool.protocol === 'mcp') return withListing(tool, create, handshake);
+  const given = handshake ? await omittedMembers(handshake, create) : {};
   const { description = given.description, inputSchema = given.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
@@ -199,13 +214,17 @@ async function completedBy(
   return { ...tool, ...given, description, inputSchema };
 }
 
+/** Max length of a description, as in a registration. */
+const maxDescription = 4_096;
+
 /** Approves the listed tools with the registration, except those that need a review first. */
-function completedServer(tool: CustomTool, create: CustomToolCreate, handshake?: Handshake): CustomTool {
+function withListing(tool: CustomTool, create: CustomToolCreate, handshake?: Handshake): CustomTool {
   const { name = tool.name, version, description } = handshake ?? {};
-  const own = description?.trim().slice(0, 4_096) || `The MCP server ${name.slice(0, 200)}`;
+  const ownDescription =
+    description?.trim().slice(0, maxDescription) || `The MCP server ${name.slice(0, 200)}`;
   return {
     ...tool,
-    description: create.description || sanitisedText(own),
+    description: create.description || sanitisedText(ownDescription),
     version: create.version ?? sanitisedText(version?.slice(0, 64) || tool.version),
     definitions: handshake ? plainDefinitions(reviewTools([], reviewedIn(handshake))) : tool.definitions,
   };
@@ -219,7 +238,7 @@ type HandshakeFields = Partial<
  * Members of the executable's answer that the registration omits, checked by the rules of a registration.
  * @throws Problem `invalid_request` with the field
  */
-async function definedBy(handshake: Handshake, create: CustomToolCreate): Promise<HandshakeFields> {
+async function omittedMembers(handshake: Handshake, create: CustomToolCreate): Promise<HandshakeFields> {
   const { description, version, inputSchema, maxConcurrency } = handshake;
   // Empty text counts as absent.
   const given = {
@@ -228,9 +247,9 @@ async function definedBy(handshake: Handshake, create: CustomToolCreate): Promis
     inputSchema,
     maxConcurrency,
   };
-  const needed = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
+  const omitted = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
   try {
-    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(needed));
+    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(omitted));
   } catch (error) {
     const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
     if (!first) throw error;

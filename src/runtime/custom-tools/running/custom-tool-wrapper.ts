@@ -33,21 +33,21 @@ export interface RunningRevision {
   readonly spec?: ProcessSpec;
 }
 
-/** The identity of a revision. @param starts false if it cannot run, so that a later check treats all files as changed */
+/** The identity of a revision. @param canRun false: the files count as changed at the next check, so that it is tried again */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,
   start: ToolPlan['start'],
-  starts: boolean,
+  canRun: boolean,
 ): RunningRevision => ({
   revision,
   contentHash: contentHashOf(content),
   processHash: processHashOf(content),
-  files: starts ? content.files : [],
+  files: canRun ? content.files : [],
   ...('spec' in start && { spec: start.spec }),
 });
 
-/** An executable as a Tool. */
+/** A custom tool as a Tool that is called: an executable; its subclass is an MCP server. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
@@ -74,7 +74,7 @@ export class CustomToolWrapper implements Tool {
     return [this];
   }
 
-  /** A warning for operators about the tools that it offers. */
+  /** Warnings for operators about the tools that it offers. */
   warnings(): readonly string[] {
     return this.validate.warnings.map((warning) => `${this.tool.name}: ${warning}`);
   }
@@ -85,13 +85,13 @@ export class CustomToolWrapper implements Tool {
   }
 
   /** Whether it already runs this row and content, and its processes start. */
-  serves(tool: CustomTool, content: RevisionContent): boolean {
+  alreadyRuns(tool: CustomTool, content: RevisionContent): boolean {
     const starts = 'pool' in this.backend && !this.backend.pool.lastStartFailed;
     return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
   }
 
-  /** Whether it has processes with the settings of this row; the files may differ. */
-  runsLike(tool: CustomTool): boolean {
+  /** Whether it runs with the settings of this row; the files may differ. */
+  runsSettingsOf(tool: CustomTool): boolean {
     const settings = (row: CustomTool): string =>
       contentHashOf({ configuration: configurationOf(row), env: row.env, files: [] });
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
@@ -116,7 +116,7 @@ export class CustomToolWrapper implements Tool {
         input,
         context: { runId, executionId, workingDir, timeout },
       });
-      return { params, annotations: this.tool.annotations, fresh: probe };
+      return { params, annotations: this.tool.annotations, needsFreshProcess: probe };
     });
   }
 

@@ -3,11 +3,11 @@ import { isToolName, type McpDefinition, mcpToolName } from '../../mcp-client/mc
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { definitionOf } from './custom-tool-wrapper.js';
 
-/** The definition of an approved tool, without its output schema. @param isClosed whether its sandbox has no network */
+/** The definition of an approved tool, without its output schema. @param hasNoNetwork whether its sandbox keeps it from all networks */
 export const mcpDefinitionOf = (
   tool: CustomTool,
   approved: McpDefinition,
-  isClosed = false,
+  hasNoNetwork = false,
 ): ToolDefinition => ({
   ...definitionOf(tool),
   name: mcpToolName(tool.name, approved.name),
@@ -17,7 +17,7 @@ export const mcpDefinitionOf = (
   inputSchema: { ...approved.inputSchema, type: 'object' },
   annotations: {
     ...annotationsOf(approved, tool.annotations),
-    ...(!isClosed && isDoubted(approved, tool) && { openWorld: true }),
+    ...(!hasNoNetwork && doubtsClosedWorld(approved, tool) && { openWorld: true }),
   },
   hints: approved.annotations ?? {},
 });
@@ -28,8 +28,11 @@ export const mcpDefinitionsOf = (tool: CustomTool): ToolDefinition[] =>
     .filter(({ name }) => isToolName(name))
     .map((approved) => mcpDefinitionOf(tool, approved));
 
-/** Whether a tool's claim to be closed-world contradicts the registration, which decides unless its sandbox is closed. */
-export const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
+/**
+ * Whether a tool claims to act on no outside systems, but the registration of its server does not. The registration
+ * decides, unless the sandbox has no network.
+ */
+export const doubtsClosedWorld = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
   annotations?.openWorldHint === false && server.annotations.openWorld;
 
 function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {

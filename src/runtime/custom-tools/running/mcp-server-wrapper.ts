@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
 import { isObject, type JsonObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
@@ -29,13 +30,16 @@ import { asUnasked, inRounds, isInputRequired } from '../../mcp-client/input-req
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, type RunningRevision } from './custom-tool-wrapper.js';
 import { inSlot, type PoolCalls } from './pool-calls.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { ToolBackend } from './tool-backend.js';
-import { isDeepStrictEqual } from 'node:util';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
-import { isDoubted, mcpDefinitionOf } from './mcp-definitions.js';
+import { doubtsClosedWorld, mcpDefinitionOf } from './mcp-definitions.js';
 import { McpSessionTool, callParams } from './mcp-session-tool.js';
+
+/** Validator of the server itself, which is not called. */
+const noInput = Object.assign(() => [], { schema: {}, warnings: [] });
 
 /** An MCP server. Its approved tools are called, never the server itself. */
 export class McpServerWrapper extends CustomToolWrapper {
@@ -50,8 +54,8 @@ export class McpServerWrapper extends CustomToolWrapper {
     backend: ToolBackend,
     running: RunningRevision,
     tracer: Tracer,
-    /** Called with each tool whose description has changed. */
-    private readonly changed: (tool: Tool) => void,
+    /** Called with each tool whose definition has changed. */
+    private readonly onToolChanged: (tool: Tool) => void,
   ) {
     super(tool, noInput, backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
@@ -72,19 +76,16 @@ export class McpServerWrapper extends CustomToolWrapper {
   /** Reviews its tools again, after its list has changed. */
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
-    this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
+    this.reviews = new Map(reviews.map((review) => [review.name, this.checked(review)]));
     const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
-    for (const tool of this.tools) if (tool.redecorate(listed.get(tool.approved.name))) this.changed(tool);
+    for (const tool of this.tools)
+      if (tool.redecorate(listed.get(tool.approved.name))) this.onToolChanged(tool);
   }
 
-  /** Its approved resources, prompts and instructions. */
+  /** Its resources, prompts and instructions for a project, as far as they are approved. */
   offer(project: string): ServerOffer {
-    const { backend } = this;
-    const shared = 'pool' in backend ? { at: () => backend.pool } : undefined;
-    const projects = 'projects' in backend && !backend.ownerOf ? backend.projects : undefined;
-    const pool = (projects ?? shared)?.at(project);
     // The lists of one account are not shown to others.
-    const handshake = this.accounts ? {} : this.listing?.of(pool);
+    const handshake = this.accounts ? {} : this.listing?.of(this.poolOf(project));
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
     const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);
     const instructions = this.reviews.get(instructionsName);
@@ -103,6 +104,13 @@ export class McpServerWrapper extends CustomToolWrapper {
     };
   }
 
+  /** The pool whose process lists what a project may use; undefined if there is none. */
+  private poolOf(project: string): ProcessPool | undefined {
+    const { backend } = this;
+    if ('unavailable' in backend) return undefined;
+    return backend.projects && !backend.ownerOf ? backend.projects.at(project) : backend.pool;
+  }
+
   /** Accounts of its callers. */
   get accounts(): ServerAccounts | undefined {
     return 'accounts' in this.backend ? this.backend.accounts : undefined;
@@ -118,6 +126,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
 
+  /** The number of its tools by state. */
   counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
     const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
     return { callable: count('callable'), held: count('held'), refused: count('refused') };
@@ -131,38 +140,38 @@ export class McpServerWrapper extends CustomToolWrapper {
     });
   }
 
-  private withSchema(review: McpReview): McpReview {
+  /** A review that also reports faults of the tool's schemas and doubts about its claims. */
+  private checked(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
     const definition = review.listed ?? review.approved;
-    const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
-    const warning = [review.warning, checked?.warning, claim].filter(Boolean).join('; ');
+    const isDoubted = definition && !this.hasNoNetwork && doubtsClosedWorld(definition, this.tool);
+    const warning = [review.warning, checked?.warning, isDoubted && doubtedClaim].filter(Boolean).join('; ');
     return warning === '' ? review : { ...review, warning };
   }
 
   /** Whether its sandbox keeps it from all networks. */
-  get isClosed(): boolean {
+  get hasNoNetwork(): boolean {
     const { backend } = this;
     return 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
   }
 
   /** Warns about a tool that answered without the structured content that its output schema promises. */
-  answeredUnstructured(tool: McpTool): void {
+  warnOfUnstructured(tool: McpTool): void {
     tool.checked.warning = unstructured;
     this.refresh();
-    this.changed(tool);
+    this.onToolChanged(tool);
   }
 
-  /** Why a tool is not callable. */
+  /** Why a tool or a prompt (`promptName`) is not callable; undefined if it is. */
   whyNot(name: string): string | undefined {
     const review = this.reviews.get(name);
     return review?.state === 'callable' ? undefined : (review?.why ?? 'the server does not list it');
   }
 }
 
-/** Validator of the server itself, which is not called. */
-const noInput = Object.assign(() => [], { schema: {}, warnings: [] });
-const doubted =
+/** Warning about a tool that claims to act on no outside systems. */
+const doubtedClaim =
   'it declares openWorldHint: false, but its server has a network: it counts as openWorld, ' +
   'unless the registration of the server sets annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, which clients treat as a failed call`;
@@ -171,7 +180,7 @@ const unstructured = `${unlistedOutput}: it answered without structured content,
 const taskSupportMember = 'toolkeeper/taskSupport';
 
 /** If a tool succeeded within this time, its refusal counts as an answer, not as its fault. */
-const workingMs = 300_000;
+const provenForMs = 300_000;
 /** Retry hint for a held tool, which an operator must approve first. */
 const heldRetryMs = 60_000;
 
@@ -183,7 +192,7 @@ class McpTool implements Tool {
   readonly revision: string;
   readonly admit?: (call: Pick<ToolRun, 'principal'>) => Promise<void>;
   /** Time of the last successful call, by performance.now(). */
-  private workedAt = -Infinity;
+  private succeededAt = -Infinity;
 
   constructor(
     private readonly server: McpServerWrapper,
@@ -197,7 +206,7 @@ class McpTool implements Tool {
     this.capture = captureOf(tool);
     // Approved definitions are part of the server's revision.
     this.revision = server.revision;
-    const definition = mcpDefinitionOf(tool, approved, server.isClosed);
+    const definition = mcpDefinitionOf(tool, approved, server.hasNoNetwork);
     const { schema: inputSchema } = validate;
     this.definition = { ...definition, inputSchema, ...(outputSchema && { outputSchema }) };
   }
@@ -245,9 +254,9 @@ class McpTool implements Tool {
     const slot = this.calls.takeSlot(caller, (input, run) => ({
       params: () => this.params(input, run),
       annotations: this.definition.annotations,
-      fresh: false,
+      needsFreshProcess: false,
     }));
-    return { run: (input, run) => this.answered(slot, input, run), release: slot.release };
+    return { run: (input, run) => this.runIn(slot, input, run), release: slot.release };
   }
 
   /** Runs a call in a slot that is taken for it. */
@@ -255,43 +264,45 @@ class McpTool implements Tool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
-  private async answered(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
+  private async runIn(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
     try {
       const result = await slot.run(input, run);
       if (!isInputRequired(result)) return this.resultOf(result, run);
       return this.resultOf(await inRounds(result, run, (next) => slot.run(input, next)), run);
     } catch (thrown) {
-      const error = (await this.server.accounts?.explained(thrown, run.principal)) ?? thrown;
+      const error = (await this.server.accounts?.errorForCaller(thrown, run.principal)) ?? thrown;
       throw error instanceof ToolFailure && error.type === 'tool_error'
         ? asUnasked(error, this.definition.name, run)
         : error;
     }
   }
 
+  /** The result of a call. @throws ToolFailure if the tool reports that it failed */
   private resultOf(result: unknown, { context }: ToolRun): unknown {
     const now = performance.now();
     if (!isFailed(result)) {
-      this.workedAt = now;
+      this.succeededAt = now;
       const content = isObject(result) ? result['content'] : undefined;
       if (Array.isArray(content)) this.server.session.rememberLinks(context.projectId, content);
-      return this.checkStructured(result);
+      this.checkStructured(result);
+      return result;
     }
     const text = textIn(result);
-    const isRefusal = now - this.workedAt <= workingMs && isRefused(text);
-    throw new ToolFailure('tool_error', this.calls.explained(text), {
+    const isRefusal = now - this.succeededAt <= provenForMs && isRefused(text);
+    throw new ToolFailure('tool_error', this.calls.cleanWithHint(text), {
       data: this.calls.cleanJson(result),
       ...(isInputError(text) && { code: errorTable.invalid_input.jsonRpc }),
       ...(isRefusal && { toolFault: false }),
     });
   }
 
-  private checkStructured(result: unknown): unknown {
+  /** Removes the output schema from the definition if the tool does not keep to it. */
+  private checkStructured(result: unknown): void {
     const { outputSchema, ...others } = this.definition;
-    if (outputSchema && !(isObject(result) && result['structuredContent'] !== undefined)) {
-      this.definition = others;
-      this.server.answeredUnstructured(this);
-    }
-    return result;
+    const isStructured = isObject(result) && result['structuredContent'] !== undefined;
+    if (!outputSchema || isStructured) return;
+    this.definition = others;
+    this.server.warnOfUnstructured(this);
   }
 
   /** Parameters of the call. @throws ToolFailure if the process that is to run it lists another definition */
@@ -303,6 +314,7 @@ class McpTool implements Tool {
     return { name: this.approved.name, arguments: input, ...extra, _meta };
   }
 
+  /** The message of a refused call. */
   private heldBack(why: string): string {
     return `${this.definition.name} is held back: ${why}`;
   }
@@ -310,6 +322,7 @@ class McpTool implements Tool {
 
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
+/** The text of a failed result, for its error message. */
 function textIn({ content, structuredContent }: JsonObject): string {
   const blocks = mcpResult({ content }, true)?.content ?? [];
   const text = blocks.flatMap((block) => (block.type === 'text' ? [block['text']] : [])).join('\n');

@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../../base/common/json.js';
 import { type ServerOffer, type ServerTool, serverToolName } from '../../../call/door/server-tool.js';
-import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
+import type { CallContext, Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { Deadline } from '../../../base/common/deadline.js';
 import { isLive } from '../../../web/contract/asks.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
-import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
+import { inSlot, type PoolCalls } from './pool-calls.js';
 import { asUnasked, inRounds } from '../../mcp-client/input-required.js';
 import { callersMember, liveMember } from '../../mcp-client/mcp-eras.js';
 import type { ToolBackend } from './tool-backend.js';
@@ -17,6 +17,7 @@ import type { ToolBackend } from './tool-backend.js';
 const maxLinks = { projects: 100, links: 1_000, chars: 2_048 };
 /** MCP's error code for an unknown resource. */
 const resourceNotFound = -32002;
+/** Max time that the server's lists wait for a process to start. */
 const wakeMs = 5_000;
 
 /** A request to an MCP server other than a tool call. */
@@ -25,23 +26,27 @@ interface ServerRequest {
   readonly params: JsonObject;
 }
 
-/** The server that the hidden tool belongs to. */
-interface Wrapper extends Pick<ServerTool, 'offer'> {
+/** The server that the hidden tool belongs to: a McpServerWrapper. */
+interface SessionServer extends Pick<ServerTool, 'offer'> {
   readonly accounts: ServerAccounts | undefined;
   readonly tool: CustomTool;
   readonly backend: ToolBackend;
 }
 
-/** The hidden tool of an MCP server. Its input is a request, its result the server's answer. */
+/**
+ * The hidden tool of an MCP server, through which resources, prompts and completions are requested, so that they are
+ * recorded and limited like calls. Its input is a request, its result the server's answer.
+ */
 export class McpSessionTool implements ServerTool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
   readonly admit?: (call: Pick<ToolRun, 'principal'>) => Promise<void>;
+  /** Resources that a project may read because a result of the server linked them, by project. */
   private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
 
   constructor(
-    private readonly wrapper: Wrapper,
+    private readonly wrapper: SessionServer,
     private readonly calls: PoolCalls,
   ) {
     const { tool, accounts } = wrapper;
@@ -51,8 +56,8 @@ export class McpSessionTool implements ServerTool {
     const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
     const { cacheTtlMs: _never, fallback: _none, ...definition } = definitionOf(tool);
     const name = serverToolName(tool.name);
-    const own = { name, kind: 'mcp', inputSchema: {}, annotations, semanticErrors: 'off' } as const;
-    this.definition = { ...definition, ...own };
+    const ofSession = { name, kind: 'mcp', inputSchema: {}, annotations, semanticErrors: 'off' } as const;
+    this.definition = { ...definition, ...ofSession };
   }
 
   get server(): string {
@@ -94,9 +99,14 @@ export class McpSessionTool implements ServerTool {
     const slot = this.calls.takeSlot(caller, (input, run) => {
       const { method, params } = input as ServerRequest;
       const allParams = { ...params, ...callParams(run) };
-      return { method, params: () => allParams, annotations: this.definition.annotations, fresh: false };
+      return {
+        method,
+        params: () => allParams,
+        annotations: this.definition.annotations,
+        needsFreshProcess: false,
+      };
     });
-    return { run: (input, run) => this.answered(slot, input, run), release: slot.release };
+    return { run: (input, run) => this.runIn(slot, input, run), release: slot.release };
   }
 
   /** Runs a call in a slot that is taken for it. */
@@ -104,7 +114,7 @@ export class McpSessionTool implements ServerTool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
-  private async answered(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
+  private async runIn(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
     try {
       const result = (await slot.run(input, run)) as JsonObject;
       return await inRounds(result, run, (next) => slot.run(input, next));
@@ -125,9 +135,20 @@ export const callParams = ({ executionId, context, asks }: ToolRun): { readonly 
   },
 });
 
-/** An unknown resource is no fault of the server. */
+/** The failure of a request. An unknown resource is no fault of the server. */
 function withoutToolFault(error: ToolFailure): ToolFailure {
   if (error.code !== resourceNotFound) return error;
   const { type, message, code, data, aside } = error;
   return new ToolFailure(type, message, { code, data, aside, toolFault: false });
+}
+
+/** `_meta` of a request to an MCP server: ids of the call, and the execution's own span as the parent. */
+function metaOf(executionId: string, context: CallContext): object {
+  const { runId, requestId, traceparent, tracestate } = context;
+  const own = { 'toolkeeper/executionId': executionId, 'toolkeeper/runId': runId ?? requestId };
+  const trace = traceparent === undefined ? null : /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
+  if (!trace) return own;
+  const span = executionId.replaceAll('-', '').slice(-16);
+  const parent = { traceparent: `${trace[1]}${span}${trace[2]}` };
+  return { ...own, ...parent, ...(tracestate !== undefined && { tracestate }) };
 }

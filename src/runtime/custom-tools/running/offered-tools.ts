@@ -10,6 +10,7 @@ export class OfferedTools {
 
   constructor(private readonly registry: ToolRegistry) {}
 
+  /** The registered tools by the name of their custom tool. */
   get byTool(): ReadonlyMap<string, readonly Tool[]> {
     return this.tools;
   }
@@ -45,6 +46,7 @@ export class OfferedTools {
     if (added.length + removed.length > 0) this.registry.exchange(removed, added);
   }
 
+  /** Unregisters all tools that a custom tool offers. */
   delete(tool: string): void {
     const removed = this.tools.get(tool) ?? [];
     this.tools.delete(tool);
@@ -52,7 +54,7 @@ export class OfferedTools {
   }
 }
 
-/** A stored tool whose schema is not compiled yet and whose program was not checked. */
+/** A tool that is listed by its row only. Its first call loads it: compiles its schema and checks its program. */
 function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): Tool {
   const use = (): never => {
     throw new Error(`${definition.name} is used before it is loaded`);
@@ -60,7 +62,9 @@ function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): To
   return { definition, load, validate: use, run: use };
 }
 
+/** The definitions of the tools that a custom tool offers. */
 const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
   tool.protocol === 'mcp' ? mcpDefinitionsOf(tool) : [definitionOf(tool)];
+
 /** The names by which agents call what a stored tool offers. */
 export const namesOf = (tool: CustomTool): string[] => definitionsOf(tool).map(({ name }) => name);

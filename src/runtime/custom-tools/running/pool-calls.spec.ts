@@ -19,7 +19,7 @@ const facts: RepetitionFacts = {
   retryDelayMs: 100,
   idempotent: true,
   remainingMs: 1_000,
-  aborted: false,
+  isCancelled: false,
 };
 
 describe('mayRepeat', () => {
@@ -39,7 +39,7 @@ describe('mayRepeat', () => {
     ['all retries are used up', { attempt: 3, maxRetries: 2 }],
     ['no time is left', { remainingMs: 0 }],
     ['the pause would take what time is left', { remainingMs: 100 }],
-    ['the caller has left', { aborted: true }],
+    ['the caller has left', { isCancelled: true }],
   ])('never when %s', (_why, change) => {
     for (const written of bools)
       expect(mayRepeat({ reason: 'tool_crashed', written }, { ...facts, ...change })).toBe(false);

@@ -13,14 +13,7 @@ import {
   type PoolSlot,
 } from '../../process-pool/pool.types.js';
 import { Asker, isLive } from '../../../web/contract/asks.js';
-import type {
-  CallContext,
-  Caller,
-  Slot,
-  ToolAnnotations,
-  ToolRun,
-  Unavailability,
-} from '../../../web/contract/tool.js';
+import type { Caller, Slot, ToolAnnotations, ToolRun, Unavailability } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
@@ -34,7 +27,7 @@ export interface PoolJob {
   readonly params: (remainingMs: number) => object;
   readonly annotations: ToolAnnotations;
   /** Whether the call needs a process that has not served any request yet. */
-  readonly fresh: boolean;
+  readonly needsFreshProcess: boolean;
 }
 
 /** Runs the calls of a registered tool, or of all tools of an MCP server, on its pool. */
@@ -78,13 +71,35 @@ export class PoolCalls {
     const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
     return why === undefined
       ? undefined
-      : { state: 'error', why: this.explained(why.split(stderrMark)[0] ?? '') };
+      : { state: 'error', why: this.cleanWithHint(why.split(stderrMark)[0] ?? '') };
   }
 
+  /** Redacts the values of the tool's environment in a text. */
+  clean(text: string): string {
+    return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
+  }
+
+  /** Redacts the values of the tool's environment in all texts of a JSON value. */
+  cleanJson(value: unknown): unknown {
+    return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
+  }
+
+  /**
+   * An error message, redacted, with a hint at a missing grant.
+   * @param output text in which that hint is looked for, too
+   * @param isStart whether a process failed to start
+   */
+  cleanWithHint(message: string, { output = '', isStart = false } = {}): string {
+    const { confined = undefined } = 'pool' in this.backend ? this.backend : {};
+    const hint = confined?.hint(`${message} ${output}`, isStart);
+    return this.clean(hint === undefined ? message : `${message} (${hint})`);
+  }
+
+  /** The refusal of a call that no process can serve. Only administrators see the process's stderr. */
   private cannotStart(why: string, { principal }: Caller): Refusal {
     const [reason = '', stderr = ''] = why.split(stderrMark);
     const shown = principal.scopes.has('tools:admin') ? why : reason;
-    const detail = `${this.tool.name} cannot be started: ${this.explained(shown, stderr, true)}`;
+    const detail = `${this.tool.name} cannot be started: ${this.cleanWithHint(shown, { output: stderr, isStart: true })}`;
     return new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
   }
 
@@ -105,7 +120,7 @@ export class PoolCalls {
       try {
         const { reply, notes } = await this.request(slot, redactor, job, run, asker);
         Object.assign(run.notes, 'error' in reply ? cleanNotes(notes, redactor) : notes);
-        refuseAltered(notes.outputText);
+        assertNumbersExact(notes.outputText);
         if ('result' in reply) return reply.result;
         throw this.toolError(reply.error);
       } catch (error) {
@@ -113,41 +128,26 @@ export class PoolCalls {
         wasWritten ||= error.written;
         const failure = withoutSecrets(error, redactor);
         if (!this.mayRepeat(failure, attempt, job, run))
-          throw asker?.failure ?? this.failed(failure, wasWritten, job, run);
+          throw asker?.failure ?? this.failureOf(failure, wasWritten, job, run);
         const { signal } = run.cancellation;
         await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
-        if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), wasWritten, job, run);
+        if (run.cancellation.isCancelled)
+          throw this.failureOf(leftBeforeRetry(failure), wasWritten, job, run);
       } finally {
         asker?.close();
       }
     }
   }
 
-  /** Redacts the values of the tool's environment in a text. */
-  clean(text: string): string {
-    return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
-  }
-
-  /** An error message, redacted, with a hint at a missing grant. @param output text in which that hint is looked for, too */
-  explained(message: string, output = '', starting = false): string {
-    const { confined = undefined } = 'pool' in this.backend ? this.backend : {};
-    const hint = confined?.hint(`${message} ${output}`, starting);
-    return this.clean(hint === undefined ? message : `${message} (${hint})`);
-  }
-
   private toolError({ code, message, data }: ReplyError): ToolFailure {
-    return new ToolFailure('tool_error', this.explained(message), { code, data: this.cleanJson(data) });
+    return new ToolFailure('tool_error', this.cleanWithHint(message), { code, data: this.cleanJson(data) });
   }
 
-  /** Redacts the values of the tool's environment in all texts of a JSON value. */
-  cleanJson(value: unknown): unknown {
-    return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
-  }
-
+  /** Sends one request to a process. */
   private request(
     slot: PoolSlot,
     redactor: Redactor,
-    { method, params, fresh }: PoolJob,
+    { method, params, needsFreshProcess }: PoolJob,
     { executionId, deadline, begin, cancellation, onProgress }: ToolRun,
     asker: Asker | undefined,
   ): Promise<PoolAnswer> {
@@ -159,7 +159,7 @@ export class PoolCalls {
       deadline,
       begin,
       cancellation,
-      fresh,
+      fresh: needsFreshProcess,
       executionId,
       onRequest: asker?.relay,
       ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
@@ -167,6 +167,7 @@ export class PoolCalls {
     return this.tracer.on ? this.traced(answer, arrivedAt) : answer;
   }
 
+  /** Adds the request to the trace as soon as it has ended. */
   private async traced(answer: Promise<PoolAnswer>, arrivedAt: number): Promise<PoolAnswer> {
     try {
       const { reply, notes } = await answer;
@@ -184,13 +185,18 @@ export class PoolCalls {
     { deadline, cancellation }: ToolRun,
   ): boolean {
     const { maxRetries, retryDelayMs } = this.tool;
-    const facts = { attempt, maxRetries, retryDelayMs, idempotent: job.annotations.idempotent };
-    const [remainingMs, aborted] = [deadline.remainingMs(), cancellation.isCancelled];
-    return mayRepeat(failure, { ...facts, remainingMs, aborted });
+    return mayRepeat(failure, {
+      attempt,
+      maxRetries,
+      retryDelayMs,
+      idempotent: job.annotations.idempotent,
+      remainingMs: deadline.remainingMs(),
+      isCancelled: cancellation.isCancelled,
+    });
   }
 
   /** The failure as the caller sees it. @param wasWritten whether any attempt may have reached a process */
-  private failed(
+  private failureOf(
     failure: PoolFailure,
     wasWritten: boolean,
     { annotations }: PoolJob,
@@ -198,56 +204,47 @@ export class PoolCalls {
   ): ToolFailure {
     Object.assign(run.notes, failure.notes);
     const rule = this.brokenRule(failure);
-    const starting = failure.reason === 'spawn_failed';
-    const [own = '', stderr = run.notes.stderrTail] = starting
+    const isStart = failure.reason === 'spawn_failed';
+    const [cause = '', stderr = run.notes.stderrTail] = isStart
       ? failure.message.split(stderrMark)
       : [failure.message];
-    if (starting && stderr) run.notes.stderrTail = stderr;
-    const hasEnded = starting || failure.reason === 'tool_crashed';
-    const message = hasEnded ? this.explained(own, stderr, starting) : own;
+    if (isStart && stderr) run.notes.stderrTail = stderr;
+    const hasEnded = isStart || failure.reason === 'tool_crashed';
+    const explained = hasEnded ? this.cleanWithHint(cause, { output: stderr, isStart }) : cause;
     const aside = hasEnded && stderr ? this.lastLines(stderr) : undefined;
-    const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
+    const message = rule === undefined ? explained : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
     // The tool got no request, so the time spent waiting is not its fault.
-    if (reason === 'timeout' && !wasWritten) return new ToolFailure(reason, what, { toolFault: false });
-    if (!isResultUnknown(wasWritten, annotations)) return new ToolFailure(reason, what, { aside });
+    if (reason === 'timeout' && !wasWritten) return new ToolFailure(reason, message, { toolFault: false });
+    if (!isResultUnknown(wasWritten, annotations)) return new ToolFailure(reason, message, { aside });
     run.notes.resultUnknown = true;
-    return new ToolFailure(reason, withResultUnknown(what, annotations), { aside });
+    return new ToolFailure(reason, withResultUnknown(message, annotations), { aside });
   }
 
   private lastLines(stderr: string): string {
     return `stderr ends with: ${lastWords(stderr)} (toolkeeper tool logs ${this.tool.name})`;
   }
 
+  /** The rule of the sandbox for which the process was ended, if any. */
   private brokenRule({ reason, notes }: PoolFailure): string | undefined {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
     return this.backend.confined.brokenRule(notes);
   }
 }
 
-/** `_meta` of a request to an MCP server: ids of the call, and the execution's own span as the parent. */
-export function metaOf(executionId: string, context: CallContext): object {
-  const { runId, requestId, traceparent, tracestate } = context;
-  const own = { 'toolkeeper/executionId': executionId, 'toolkeeper/runId': runId ?? requestId };
-  const trace = traceparent === undefined ? null : /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
-  if (!trace) return own;
-  const span = executionId.replaceAll('-', '').slice(-16);
-  const parent = { traceparent: `${trace[1]}${span}${trace[2]}` };
-  return { ...own, ...parent, ...(tracestate !== undefined && { tracestate }) };
-}
-
 /** Runs a call in a slot, and releases the slot. */
 export const inSlot = (slot: Slot, input: unknown, run: ToolRun): Promise<unknown> =>
   slot.run(input, run).finally(slot.release);
 
-/** @throws ToolFailure `protocol_error` for a number that JavaScript would change */
-function refuseAltered(answer: string | undefined): void {
+/** @throws ToolFailure `protocol_error` if the answer has a number that JavaScript would change */
+function assertNumbersExact(answer: string | undefined): void {
   const altered = answer === undefined ? undefined : alteredNumber(answer);
   if (!altered) return;
   const { pointer, detail } = altered;
   throw new ToolFailure('protocol_error', `The tool's answer: ${pointer} ${detail}`);
 }
 
+/** A pool's failure whose message and notes are redacted. */
 function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
   // A line that the message quotes may be cut off at its end.
   const clean = redactor.clean(message, { end: message.length >= quotedChars });
@@ -309,16 +306,20 @@ export interface RepetitionFacts {
   readonly retryDelayMs: number;
   readonly idempotent: boolean;
   readonly remainingMs: number;
-  /** The caller has left. */
-  readonly aborted: boolean;
+  /** Whether the caller has left. */
+  readonly isCancelled: boolean;
 }
 
-/** A retry is safe if the request reached no process or the tool is declared idempotent. */
+/** Whether a failed call is retried. That is safe if its request reached no process or the tool is declared idempotent. */
 export function mayRepeat(failure: Pick<PoolFailure, 'reason' | 'written'>, facts: RepetitionFacts): boolean {
-  const safe = !failure.written || facts.idempotent;
-  const timeLeft = facts.remainingMs > facts.retryDelayMs;
+  const isSafe = !failure.written || facts.idempotent;
+  const hasTime = facts.remainingMs > facts.retryDelayMs;
   return (
-    repeatable.has(failure.reason) && safe && timeLeft && facts.attempt <= facts.maxRetries && !facts.aborted
+    repeatable.has(failure.reason) &&
+    isSafe &&
+    hasTime &&
+    facts.attempt <= facts.maxRetries &&
+    !facts.isCancelled
   );
 }
 

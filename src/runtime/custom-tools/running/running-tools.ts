@@ -15,8 +15,9 @@ import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
 import { withToken } from '../accounts/process-token.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
-import { asUnavailable, ToolSandbox } from '../launch/launch-preparation.js';
+import { asUnavailable } from '../launch/launch-preparation.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
+import { ToolSandbox } from '../launch/tool-sandbox.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
@@ -31,12 +32,14 @@ import {
   type ToolBackend,
 } from './tool-backend.js';
 
+type UnparsedEvent = Extract<PoolEvent, { type: 'unparsed' }>;
+/** Events with texts of the tool, or about the lists of an MCP server. They are handled here. */
+type HandledEvent = UnparsedEvent | { type: 'stderr' } | { type: 'log' } | { type: 'listed' | 'updated' };
+
 /** An event of any pool, including those of dry runs and of replaced configurations. Redacted, and without output. */
-export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
+export type RuntimeEvent = (Exclude<PoolEvent, HandledEvent> | Omit<UnparsedEvent, 'line'>) & {
   readonly source: ProcessPool;
 };
-type StrayLines = Extract<PoolEvent, { type: 'unparsed' }>;
-type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' | 'updated' };
 
 /** The loaded custom tools, each with its wrapper and its pools. */
 @Injectable()
@@ -46,7 +49,7 @@ export class RunningTools {
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   /** Registered tools by custom tool, loaded or not. */
   readonly offered: OfferedTools;
-  private closed = false;
+  private isClosed = false;
   private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
   /** Emits the names of deleted tools, after their last call. */
@@ -63,6 +66,7 @@ export class RunningTools {
     this.offered = new OfferedTools(registry);
   }
 
+  /** The loaded tool of this name. */
   get(name: string): CustomToolWrapper | undefined {
     return this.wrappers.get(name);
   }
@@ -118,12 +122,12 @@ export class RunningTools {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const shared = separate ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(plan, separate?.book));
+    const present = separate ? undefined : this.reusableBackend(tool, content);
+    const backend = present ?? (await this.createBackend(plan, separate?.book));
     const running = runningRevision(revision, content, start, 'pool' in backend);
     return tool.protocol === 'mcp'
       ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
-          this.changed(this.wrappers.get(tool.name), each),
+          this.onToolChanged(this.wrappers.get(tool.name), each),
         )
       : new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
@@ -138,7 +142,7 @@ export class RunningTools {
     if ('pool' in wrapper.backend && !wrapper.backend.ownerOf) wrapper.backend.pool.warm();
     this.offered.put(name, wrapper.offered());
     if (wrapper instanceof McpServerWrapper) this.registry.putServer(wrapper.session);
-    this.warn(wrapper);
+    this.logWarnings(wrapper);
   }
 
   /** Disables a tool. */
@@ -183,7 +187,7 @@ export class RunningTools {
     if (backend && 'projects' in backend) backend.projects?.drop(user);
   }
 
-  /** Redacts the values of the tool's environment in a text. */
+  /** Redacts the values of a tool's environment in a text; returns it unchanged if the tool is not loaded. */
   clean(tool: string, text: string): string {
     return this.wrappers.get(tool)?.clean(text) ?? text;
   }
@@ -194,20 +198,20 @@ export class RunningTools {
   }
 
   /** Resolves when all present pools of the tool have ended. */
-  async ended(tool: string): Promise<void> {
+  async whenEnded(tool: string): Promise<void> {
     const pools = [...this.pools].filter(([, running]) => running.tool === tool);
     await Promise.all(pools.map(([pool]) => pool.ended));
   }
 
   /** Cuts off all calls and ends all processes; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
   /** The running backend, if only approvals or the order of members have changed: its processes may hold state. */
-  private sharedBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
+  private reusableBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
     const running = this.wrappers.get(tool.name);
     const isSame =
       running?.tool.id === tool.id &&
@@ -217,12 +221,13 @@ export class RunningTools {
     return isSame ? running.backend : undefined;
   }
 
-  private async backendOf({ tool, start, handshake }: ToolPlan, book?: LogBook): Promise<ToolBackend> {
+  /** Confines the tool and creates its first pool; further pools are created at calls of other projects or users. */
+  private async createBackend({ tool, start, handshake }: ToolPlan, book?: LogBook): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor, dialect } = start;
     const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
     if ('unavailable' in confined) return confined;
-    if (this.closed) {
+    if (this.isClosed) {
       await confined.dispose();
       // Thrown, so that the tool's row does not show it as the tool's error.
       throw new Problem('shutting_down', 'The server is stopping');
@@ -231,15 +236,17 @@ export class RunningTools {
     const { accounts, remote, remoteFor } = start;
     const isPersonal = accounts !== undefined || tool.isolation === 'user';
     const listing = dialect && new McpListing(handshake, accounts !== undefined);
-    const make = (minProcesses: number, owner?: Owner): ProcessPool => {
+    const createPool = (minProcesses: number, owner?: Owner): ProcessPool => {
       const own = { ...settings, minProcesses, ...withToken(settings.spec, owner?.token) };
       const pool = this.factory.create(own, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
-      pool.events.subscribe((event) => event.type === 'terminate' && confined.ended(event.pid));
+      pool.events.subscribe((event) => {
+        if (event.type === 'terminate') confined.ended(event.pid);
+      });
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
       return pool;
     };
-    const pool = make(settings.minProcesses);
+    const pool = createPool(settings.minProcesses);
     const end = (each: ProcessPool): void => void this.stop(each, tool.timeoutMs);
     return {
       pool,
@@ -253,7 +260,7 @@ export class RunningTools {
       ...((isPersonal || tool.isolation === 'project') && {
         projects: new ProjectPools(
           pool,
-          (owner) => make(0, owner),
+          (owner) => createPool(0, owner),
           end,
           this.config.customTools.maxProcesses,
         ),
@@ -261,13 +268,15 @@ export class RunningTools {
     };
   }
 
+  /** Passes the events of a pool on: output to the tool's log, lists to the registry, all others to `events`. */
   private follow(pool: ProcessPool, output: PoolOutput, redactor: Redactor, listing?: McpListing): void {
     pool.events.subscribe((event) => {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
         const handshake = redactor.cleanJson(event.handshake, { names: false }) as Handshake;
-        return listing?.take(handshake, pool) ? this.listed(event.pool, listing) : undefined;
+        if (listing?.take(handshake, pool)) this.onListed(event.pool, listing);
+        return;
       }
       if (event.type === 'updated') return this.registry.updates.emit({ server: event.pool, uri: event.uri });
       if (event.type === 'unparsed') {
@@ -282,23 +291,24 @@ export class RunningTools {
   }
 
   /** Reviews a server's tools again. Runs before any call reaches the process that listed them. */
-  private listed(name: string, listing: McpListing): void {
+  private onListed(name: string, listing: McpListing): void {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     const warningsBefore = String(wrapper.warnings());
     wrapper.refresh();
     this.offered.put(name, wrapper.offered());
     this.registry.offers.emit();
-    if (String(wrapper.warnings()) !== warningsBefore) this.warn(wrapper);
+    if (String(wrapper.warnings()) !== warningsBefore) this.logWarnings(wrapper);
   }
 
-  private changed(wrapper: CustomToolWrapper | undefined, tool: Tool): void {
+  /** Lists a tool again, because its definition has changed. */
+  private onToolChanged(wrapper: CustomToolWrapper | undefined, tool: Tool): void {
     if (!wrapper?.offered().includes(tool)) return;
     this.registry.exchange([], [tool]);
-    this.warn(wrapper);
+    this.logWarnings(wrapper);
   }
 
-  private warn(wrapper: CustomToolWrapper): void {
+  private logWarnings(wrapper: CustomToolWrapper): void {
     const { name } = wrapper.tool;
     for (const message of wrapper.warnings()) {
       this.logs.append({ tool: name, level: 'warn', event: 'health', message });
@@ -306,6 +316,7 @@ export class RunningTools {
     }
   }
 
+  /** Stops a pool, and ends its sandbox if no other pool shares it. */
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
     await pool.stop(drainMs);
     const running = this.pools.get(pool);

@@ -36,6 +36,9 @@ export interface RunningBackend {
   readonly listing?: McpListing;
 }
 
+/** A pool to run on, or the reason why there is none. */
+export type ToolBackend = RunningBackend | { readonly unavailable: string };
+
 /** The only caller of some processes. */
 export interface Owner {
   readonly user: string;
@@ -52,9 +55,6 @@ export const ownersOf =
       throw new Refusal('authorization_required', `${tool} has processes of each caller: send a key`);
     return { user, ...(accounts?.tokenOf && { token: accounts.tokenOf(user) }) };
   };
-
-/** A pool to run on, or the reason why there is none. */
-export type ToolBackend = RunningBackend | { readonly unavailable: string };
 
 /** All pools of a tool; none if it cannot run. */
 export function poolsOf(backend: ToolBackend | undefined): readonly ProcessPool[] {
@@ -83,7 +83,9 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
  * call and ended when its last process has been idle for too long.
  */
 export class ProjectPools {
+  /** Pools other than that of project `default`, by project or by `ownerKey`. */
   private readonly pools = new Map<string, ProcessPool>();
+  /** Tokens of callers in the environment of pools. */
   private readonly tokens = new WeakMap<ProcessPool, string>();
   private isClosed = false;
 
@@ -111,13 +113,9 @@ export class ProjectPools {
 
   /** Ends all pools of a user, because its account has changed. */
   drop(user: string): void {
+    // The key without its end: `"]`.
     const prefix = ownerKey(user, '').slice(0, -2);
     for (const [key, pool] of this.pools) if (key.startsWith(prefix)) this.remove(key, pool);
-  }
-
-  private remove(key: string, pool: ProcessPool): void {
-    this.pools.delete(key);
-    this.end(pool);
   }
 
   /** The pool of a project, if it has one. */
@@ -125,6 +123,7 @@ export class ProjectPools {
     return project === 'default' ? this.ofDefault : this.pools.get(project);
   }
 
+  /** All present pools. */
   all(): ProcessPool[] {
     return [this.ofDefault, ...this.pools.values()];
   }
@@ -134,7 +133,12 @@ export class ProjectPools {
     this.isClosed = true;
   }
 
-  private open(project: string, owner?: Owner): ProcessPool {
+  private remove(key: string, pool: ProcessPool): void {
+    this.pools.delete(key);
+    this.end(pool);
+  }
+
+  private open(key: string, owner?: Owner): ProcessPool {
     if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
     if (this.pools.size >= this.max) this.makeRoom();
     if (this.pools.size >= this.max) {
@@ -142,18 +146,18 @@ export class ProjectPools {
       throw new PoolFailure('queue_full', why);
     }
     const pool = this.make(owner);
-    this.pools.set(project, pool);
+    this.pools.set(key, pool);
     if (owner?.token !== undefined) this.tokens.set(pool, owner.token);
     pool.events.subscribe((event) => {
-      if (event.type === 'terminate' && event.reason === 'idle' && this.pools.get(project) === pool)
-        this.endIfUnused(project);
+      if (event.type === 'terminate' && event.reason === 'idle' && this.pools.get(key) === pool)
+        this.endIfUnused(key);
     });
     return pool;
   }
 
-  private endIfUnused(project: string): void {
-    const pool = this.pools.get(project);
-    if (pool && unusedSince(pool) === 0) this.remove(project, pool);
+  private endIfUnused(key: string): void {
+    const pool = this.pools.get(key);
+    if (pool && unusedSince(pool) === 0) this.remove(key, pool);
   }
 
   /** Ends the pool that has been idle for the longest time, so that one caller cannot hold them all. */

@@ -33,7 +33,9 @@ const keepUpdatedAt = { updatedAt: () => 'updated_at' };
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
+  /** The rows as of the last `readChanges`, by name. */
   private readonly known = new Map<string, ToolRow>();
+  /** Transaction id up to which changes were read; null: all rows must be read. */
   private readUpTo: string | null = null;
 
   constructor(
@@ -82,6 +84,7 @@ export class CustomToolsRepository {
     return tool;
   }
 
+  /** A tool; null if there is none. */
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses a query for a text that it cannot store.
     const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
@@ -111,12 +114,13 @@ export class CustomToolsRepository {
     await this.tools.update({ name }, { pinnedCommand, ...keepUpdatedAt });
   }
 
-  /** @throws Problem `not_found` */
+  /** Deletes a tool with its revisions. @throws Problem `not_found` */
   async delete(name: string): Promise<void> {
     const tool = await this.get(name);
     await this.tools.delete({ id: tool.id });
   }
 
+  /** The hash of the last imported content of a tool.json. */
   async importedHash(path: string): Promise<string | undefined> {
     return (await this.imports.findOneBy({ path }))?.contentHash;
   }
@@ -126,6 +130,7 @@ export class CustomToolsRepository {
     await this.imports.delete({ path, contentHash });
   }
 
+  /** Records that this content of a tool.json was imported. */
   async rememberImport(path: string, contentHash: string): Promise<void> {
     await this.imports.save({ path, contentHash });
   }

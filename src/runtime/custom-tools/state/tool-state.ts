@@ -6,7 +6,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 /** The status and health of a tool, as in its row. */
 export type ToolCondition = Pick<CustomTool, 'status' | 'healthStatus' | 'errorMessage'>;
 /** The health columns, which a check sets. */
-export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
+export type HealthColumns = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 
 /** Kinds of trouble, mildest first. Each has its event. */
 const kinds = ['degraded', 'crashed', 'failed'] as const;
@@ -24,7 +24,7 @@ export interface ToolState extends Partial<ToolCondition> {
   readonly trouble?: Trouble | undefined;
 }
 
-/** The state after a check or a start. @param result the columns that it determined */
+/** The state after a check or a start. @param result the columns that it determined @param crash if it was a crash */
 export function withResult(
   { trouble: before, ...state }: ToolState,
   result: Partial<ToolCondition>,
@@ -52,7 +52,7 @@ export function afterCrash(
 }
 
 /** The state after a successful call, which ends the trouble of a crash at once. */
-export const afterSuccessfulCall = (state: ToolState, health: StatedHealth): ToolState =>
+export const afterSuccessfulCall = (state: ToolState, health: HealthColumns): ToolState =>
   state.trouble?.kind === 'crashed' ? withResult(state, health) : state;
 
 /** The state after the start of a process, which ends status `error`. */
@@ -85,16 +85,17 @@ export function eventOf(
   );
 }
 
+/** Max characters of an error message in a row. */
 const maxMessage = 4_096;
 
 /** A text of the tool, such as its stderr, as its row can store it. */
 const storableMessage = (text: string): string => sanitisedText(text).slice(0, maxMessage);
 
 /** The health of a tool without faults. */
-export const healthyColumns: StatedHealth = { healthStatus: 'healthy', errorMessage: null };
+export const healthyColumns: HealthColumns = { healthStatus: 'healthy', errorMessage: null };
 
 /** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
-export function healthOf(reply: Reply): StatedHealth {
+export function healthOf(reply: Reply): HealthColumns {
   if ('error' in reply) {
     const { code, message } = reply.error;
     // -32601: the tool does not implement `health`.
@@ -106,7 +107,7 @@ export function healthOf(reply: Reply): StatedHealth {
 }
 
 /** The worst of several answers; undefined if there is none. */
-export const worstHealth = (answers: readonly StatedHealth[]): StatedHealth | undefined =>
+export const worstHealth = (answers: readonly HealthColumns[]): HealthColumns | undefined =>
   answers.find(({ healthStatus }) => healthStatus === 'unhealthy') ??
   answers.find(({ healthStatus }) => healthStatus === 'degraded') ??
   answers[0];
@@ -121,7 +122,7 @@ export function columnsAfterAnswer(health: Reply | undefined) {
   return { healthStatus, errorMessage: reason, lastHealthCheck: new Date() };
 }
 
-/** Columns of a tool that cannot be started. */
+/** Columns of a tool that cannot be started: status `error`. */
 export function columnsOfBroken(reason: string) {
   const errorMessage = storableMessage(reason);
   return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;

@@ -16,6 +16,7 @@ export interface ReplicaTrouble extends ToolCondition {
   readonly host: string;
 }
 
+/** Stores the state of a tool at this replica, unless the tool was disabled or deleted. */
 const upsertCondition = `
   INSERT INTO tool_conditions (tool, replica, status, health, error)
   SELECT name, $2, $3, $4, $5 FROM custom_tools WHERE name = $1 AND status <> 'inactive'
@@ -23,6 +24,7 @@ const upsertCondition = `
     SET status = excluded.status, health = excluded.health, error = excluded.error
   RETURNING 1`;
 
+/** The replicas that are alive and at which a tool, or any tool, is in trouble. */
 const selectTroubles = `
   SELECT tool, replica, ${replicaName} AS name, host, status, health AS "healthStatus", error AS "errorMessage"
   FROM tool_conditions JOIN replicas ON id = replica AND seen_at > now() - interval '15 seconds'
@@ -48,6 +50,7 @@ export class ToolStates {
     private readonly logs: ToolLogs,
   ) {}
 
+  /** Whether a process of the tool has crashed since the tool was last well. */
   hasCrashed(name: string): boolean {
     return this.states.get(name)?.trouble?.kind === 'crashed';
   }
@@ -82,7 +85,7 @@ export class ToolStates {
   }
 
   /** Takes over the state of a row that was written. @throws the database's error */
-  written({ name, ...row }: { readonly name: string } & ToolCondition): Promise<void> {
+  rowWritten({ name, ...row }: { readonly name: string } & ToolCondition): Promise<void> {
     this.logs.status(name, row.status, row.errorMessage);
     return row.status === 'inactive'
       ? this.forget(name)

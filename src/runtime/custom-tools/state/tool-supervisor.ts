@@ -17,7 +17,7 @@ import {
   columnsOfBroken,
   healthOf,
   healthyColumns,
-  type StatedHealth,
+  type HealthColumns,
   type ToolCondition,
   type ToolState,
   withResult,
@@ -35,10 +35,10 @@ type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
 export class ToolSupervisor {
   private readonly logger = new Logger(ToolSupervisor.name);
   private readonly pingTimeoutMs: number;
-  /** Processes whose unparsed output was logged once; more is not, because a tool may write megabytes of it. */
-  private readonly noisy = new Set<number>();
-  /** Why the changed files of tools do not start, while their old processes go on. */
-  private readonly unstarted = new Map<string, string>();
+  /** Processes whose unparsed output was logged: once each, because a tool may write megabytes of it. */
+  private readonly loggedUnparsed = new Set<number>();
+  /** Why the changed files of tools do not start, while their old processes go on, by tool. */
+  private readonly startFaults = new Map<string, string>();
 
   constructor(
     @Inject(APP_CONFIG) { customTools }: AppConfig,
@@ -52,7 +52,7 @@ export class ToolSupervisor {
     this.pingTimeoutMs = customTools.healthTimeoutMs;
     running.events.subscribe((event) => this.on(event));
     running.deletions.subscribe((tool) => {
-      this.unstarted.delete(tool);
+      this.startFaults.delete(tool);
       this.logFailure(this.states.forget(tool));
       void this.metrics.forget(tool);
     });
@@ -84,7 +84,7 @@ export class ToolSupervisor {
       .map((answer) => (answer instanceof Error ? unhealthy(answer.message) : healthOf(answer.reply)));
     const worst = worstHealth(all);
     if (!worst) return;
-    const { healthStatus, errorMessage } = this.withTroubles(name, worst);
+    const { healthStatus, errorMessage } = this.withPresentTroubles(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
     // The tool's own message may contain its secrets.
     const clean = errorMessage && this.running.clean(name, errorMessage);
@@ -106,15 +106,15 @@ export class ToolSupervisor {
   /** Records that a tool's changed files do not start, while its old processes go on. */
   changedFilesFailed(name: string, reason: string): Promise<void> {
     const what = 'Its changed files do not start, and what ran before goes on';
-    this.unstarted.set(name, `${what}: ${reason}`);
+    this.startFaults.set(name, `${what}: ${reason}`);
     this.logBoth({ tool: name, event: 'error', error: reason }, what);
-    return this.report(name, this.withTroubles(name, healthyColumns));
+    return this.report(name, this.withPresentTroubles(name, healthyColumns));
   }
 
   /** Ends the trouble of `changedFilesFailed`, because the tool runs its present files. */
   changedFilesResolved(name: string): Promise<void> | undefined {
-    return this.unstarted.delete(name)
-      ? this.report(name, this.withTroubles(name, healthyColumns))
+    return this.startFaults.delete(name)
+      ? this.report(name, this.withPresentTroubles(name, healthyColumns))
       : undefined;
   }
 
@@ -125,26 +125,31 @@ export class ToolSupervisor {
 
   /** Replaces the state of a tool by its row, which was written. */
   rowWritten(row: CustomTool): void {
-    this.unstarted.delete(row.name);
-    this.logFailure(this.states.written(row));
+    this.startFaults.delete(row.name);
+    this.logFailure(this.states.rowWritten(row));
   }
 
+  /** Changes the state of a tool at this replica. */
   private change(name: string, transition: (state: ToolState) => ToolState): Promise<void> {
     return this.states.change(name, this.running.get(name)?.tool.revision, transition);
   }
 
+  /** Logs the failure of work that nobody waits for. */
   private logFailure(work: Promise<void>): void {
     work.catch((error: unknown) => this.logger.error(error));
   }
 
-  /** A tool is degraded while its changed files do not start, an MCP server while approved tools are held back. */
-  private withTroubles(name: string, health: StatedHealth): StatedHealth {
+  /**
+   * The health of a tool, lowered by troubles that its processes do not know: it is degraded while its changed files do
+   * not start, an MCP server also while approved tools are held back.
+   */
+  private withPresentTroubles(name: string, health: HealthColumns): HealthColumns {
     if (health.healthStatus !== 'healthy') return health;
     const tools = this.running.server(name)?.review() ?? [];
     const held = tools.filter(({ state, approved }) => state === 'held' && approved);
     const [first] = held;
     const heldBack = first && `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
-    const errorMessage = this.unstarted.get(name) ?? heldBack;
+    const errorMessage = this.startFaults.get(name) ?? heldBack;
     return errorMessage === undefined ? health : { healthStatus: 'degraded', errorMessage };
   }
 
@@ -154,10 +159,11 @@ export class ToolSupervisor {
     const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
     if (name === undefined || !this.states.hasCrashed(name)) return;
     if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
-    const health = this.withTroubles(name, healthyColumns);
+    const health = this.withPresentTroubles(name, healthyColumns);
     this.logFailure(this.change(name, (state) => afterSuccessfulCall(state, health)));
   }
 
+  /** Counts and logs an event, and changes the tool's state accordingly. */
   private on(event: RuntimeEvent): void {
     this.metrics.count(event);
     this.logEvent(event);
@@ -195,20 +201,22 @@ export class ToolSupervisor {
       case 'unparsed': {
         const { pid } = event;
         const error = 'writes lines to stdout that are no messages';
-        if (!this.noisy.has(pid)) this.log.write({ tool, event: 'error', pid, error });
-        return void this.noisy.add(pid);
+        if (this.loggedUnparsed.has(pid)) return;
+        this.loggedUnparsed.add(pid);
+        return this.log.write({ tool, event: 'error', pid, error });
       }
       default:
         return event satisfies never;
     }
   }
 
+  /** Logs the end of a process. */
   private logEnd({ pool: tool, pid, reason, exitCode, signal, why }: Terminated): void {
-    const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
-    this.noisy.delete(pid);
+    const isFault = ['crash', 'protocol', 'output', 'flood'].includes(reason);
+    this.loggedUnparsed.delete(pid);
     const how = signal === null ? `exit code ${exitCode}` : signal;
     this.logBoth(
-      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: why ?? reason }) },
+      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(isFault && { error: why ?? reason }) },
       `the process ended with ${how} (${reason})${why === undefined ? '' : `: ${why}`}`,
     );
   }
