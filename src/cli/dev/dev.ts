@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
 import { executableAt } from '../project.js';
-import { givenUpRunning, lastWords } from '../../runtime/process-pool/failure-messages.js';
+import { givenUpRunning, errorLine } from '../../runtime/process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
@@ -177,7 +177,7 @@ class ToolProcess {
       this.process.kill('protocol');
     };
     const id = this.process.send(method, params, { answered: resolve, failed: fail });
-    const late = (): string => givenUpRunning('timeout', timeoutMs, this.process.seenSince(began));
+    const late = (): string => givenUpRunning('timeout', timeoutMs, this.process.otherOutputSince(began));
     const timer = setTimeout(() => {
       // Killed with an open request, the process would report a crash as well.
       this.process.forget(id);
@@ -211,7 +211,7 @@ class ToolProcess {
   private explained(message: string, starting = false): string {
     const stderr = this.process.stderrTail();
     const hint = this.launch.hint(`${message} ${stderr}`, starting);
-    const end = stderr === '' ? '' : `; stderr ends with: ${lastWords(stderr)}`;
+    const end = stderr === '' ? '' : `; stderr ends with: ${errorLine(stderr)}`;
     return `${message}${end}${hint === undefined ? '' : ` (${hint})`}`;
   }
 }

@@ -10,7 +10,7 @@ import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/la
 import {
   type Answer,
   beginningOf,
-  decoded,
+  decompressed,
   errorIn,
   isEvents,
   isOldTransport,
@@ -19,12 +19,13 @@ import {
   oldStatuses,
   oldTransport,
   postRefused,
-  undiscovered,
+  discoveryTimedOut,
   readRefusal,
   type Redact,
+  revisionIn,
   refusal,
   type Refusal,
-  withOrigin,
+  withCallId,
   type StreamPlace,
 } from './remote-answer.js';
 import { isOfTwin, LegacyTwin } from './legacy-twin.js';
@@ -62,11 +63,13 @@ interface Message {
 type Method = 'POST' | 'GET' | 'DELETE';
 type Headers = Record<string, string>;
 
+/** Timeout of the request that ends the session at the server. */
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
+/** Timeout of the request that looks for the older transport. */
 const probeMs = 2_000;
-/** Statuses and errors of a server that does not speak the modern era any more. */
+/** HTTP statuses and JSON-RPC errors of a server that does not speak the modern era any more. */
 const goneStatuses = [400, 404, 405, 410];
 const goneErrors = [methodNotFound, -32603, -32000];
 
@@ -88,16 +91,16 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   readonly stdin = new Writable({
     decodeStrings: false,
     write: (lines: string, _encoding, done) => {
-      for (const line of lines.split('\n')) if (line !== '') this.take(line);
+      for (const line of lines.split('\n')) if (line !== '') this.handleLine(line);
       done();
     },
   });
   private readonly agent: Dispatcher;
-  private readonly over = new AbortController();
+  private readonly ended = new AbortController();
   private readonly headers: Readonly<Record<string, string>>;
   private readonly cookies: SessionCookies;
   /** Requests without an answer, by id. */
-  private readonly open = new Map<string, AbortController>();
+  private readonly openRequests = new Map<string, AbortController>();
   /** The last notification's request. Later messages wait for it, so that none overtakes it. */
   private lastPosted: Promise<void> = Promise.resolve();
   session: string | undefined;
@@ -105,12 +108,12 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private readonly twin: LegacyTwin;
   /** Whether its last request was of the modern era. */
   private isModern = false;
-  /** Whether the handshake is over, so that its tools were asked for. */
-  private isKnown = false;
+  /** Whether its tools were asked for, so that the handshake is over. */
+  private hasListedTools = false;
   private readonly streams: EventStreams;
   private readonly tokens: TokenRequests;
   /** Requests in a row that were answered with 400. */
-  private refusals = 0;
+  private badRequests = 0;
 
   constructor(
     private readonly address: RemoteAddress,
@@ -118,13 +121,13 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly peer: McpPeer,
   ) {
     super();
-    const headers = { 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers };
-    this.headers = Object.fromEntries(Object.entries(headers).map(([name, it]) => [name.toLowerCase(), it]));
+    const headers = Object.entries({ 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers });
+    this.headers = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
     this.tokens = new TokenRequests(address.credential);
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
-    const owner = { stdout: this.stdout, signal: this.over.signal, end: () => this.end(1, null) };
+    const owner = { stdout: this.stdout, signal: this.ended.signal, end: () => this.end(1, null) };
     this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), owner);
     setImmediate(() => this.emit('spawn'));
   }
@@ -133,14 +136,15 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     this.end(null, signal);
   }
 
-  private take(line: string): void {
+  /** Handles one line of its input: posts a message, or passes it to the legacy twin. */
+  private handleLine(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
     if (this.isModern && isOfTwin(method, params?._meta))
-      return this.twin.write(line, (enveloped) => this.take(enveloped));
+      return this.twin.write(line, (enveloped) => this.handleLine(enveloped));
     if (method === 'notifications/cancelled') {
       const { requestId = '' } = params ?? {};
-      const request = this.open.get(requestId);
+      const request = this.openRequests.get(requestId);
       request?.abort();
       if (this.isModern) return request ? undefined : this.twin.cancel(requestId);
     }
@@ -148,11 +152,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
     if (method === 'subscriptions/listen') {
       const abort = new AbortController();
-      this.open.set(id ?? '', abort);
-      const signal = AbortSignal.any([this.over.signal, abort.signal]);
+      this.openRequests.set(id ?? '', abort);
+      const signal = AbortSignal.any([this.ended.signal, abort.signal]);
       return void this.listen(() => this.request('POST', this.headersOf(message), signal, line), signal);
     }
-    this.isKnown ||= method === 'tools/list';
+    this.hasListedTools ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
   }
@@ -170,26 +174,26 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const { id, method } = message;
     const abort = new AbortController();
     const isRequest = id !== undefined && method !== undefined;
-    if (isRequest) this.open.set(id, abort);
-    const isProbe = method === 'server/discover' && !this.isKnown;
-    const signals = [this.over.signal, abort.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
+    if (isRequest) this.openRequests.set(id, abort);
+    const isProbe = method === 'server/discover' && !this.hasListedTools;
+    const signals = [this.ended.signal, abort.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
     const signal = AbortSignal.any(signals);
     try {
       const response = await this.request('POST', this.headersOf(message), signal, line);
-      const wrong = isSuccess(response) ? undefined : await this.refusalIn(response, method);
+      const error = isSuccess(response) ? undefined : await this.readErrorStatus(response, method);
       if (!isRequest) response.body.destroy();
-      else if (wrong) await this.refused(wrong, id, method, signal);
+      else if (error) await this.deliverError(error, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
       if (method === 'notifications/initialized')
-        void this.listen((place) => this.follow(place, this.over.signal));
+        void this.listen((place) => this.follow(place, this.ended.signal));
     } catch (error) {
       if (!signal.aborted && isRequest && error instanceof SignInNeeded)
         await this.deliver(signInNeeded(id, error), signal).catch(() => undefined);
       else if (!signal.aborted) this.fail(error);
-      else if (isProbe && !this.over.signal.aborted)
-        await this.refused(undiscovered, id ?? '', method, this.over.signal);
+      else if (isProbe && !this.ended.signal.aborted)
+        await this.deliverError(discoveryTimedOut, id ?? '', method, this.ended.signal);
     } finally {
-      if (isRequest) this.open.delete(id);
+      if (isRequest) this.openRequests.delete(id);
     }
   }
 
@@ -215,23 +219,23 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       },
       body: body ?? null,
     });
-    this.cookies.take(response.headers['set-cookie']);
-    return decoded(response);
+    this.cookies.store(response.headers['set-cookie']);
+    return decompressed(response);
   }
 
   /** Reads an error status. @throws Error if the session is the cause, so that another one begins */
-  private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
+  private async readErrorStatus(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
     const { url, redact } = this.address;
     const clean: Redact = (text) => this.tokens.clean(redact(text));
     const { error, namesSession } = await readRefusal(response, url, clean);
-    this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
+    this.badRequests = statusCode === 400 ? this.badRequests + 1 : 0;
     const isLost =
-      [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
+      [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.badRequests > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
     const isGone = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
-    if (this.isKnown && (isGone || error.code === unsupportedRevision))
+    if (this.hasListedTools && (isGone || error.code === unsupportedRevision))
       throw new Error(`The server speaks another revision of MCP now: ${error.message}`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
@@ -239,7 +243,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   private async isOfOldTransport(): Promise<boolean> {
-    const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
+    const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout(probeMs)]);
     // Its answer may be unreadable.
     return this.follow({}, signal)
       .then(isOldTransport)
@@ -253,57 +257,57 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   /** Delivers an error answer. A failed health request ends the session, unless the server does not know `ping`. */
-  private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
+  private async deliverError(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
     if (this.isHealth(method) && !(method === 'ping' && error.code === methodNotFound))
       throw new Error(`${method}: ${error.message}`);
     await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
   }
 
   private isHealth(method: string): boolean {
-    return method === 'ping' || (method === 'server/discover' && this.isKnown);
+    return method === 'ping' || (method === 'server/discover' && this.hasListedTools);
   }
 
   private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
     let isAnswered = false;
     let last = '';
-    this.refusals = 0;
-    const answer = async (text: string): Promise<void> => {
+    this.badRequests = 0;
+    const onMessages = async (text: string): Promise<void> => {
       last = text || last;
       for (const message of messagesIn(text)) {
-        if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
+        if (method === 'initialize') this.noteSession(response.headers[sessionHeader], message);
         const error = this.isHealth(method) ? errorIn(message) : undefined;
         isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
-        if (error) await this.refused(error, id, method, signal);
-        else await this.deliver(withOrigin(message, id), signal);
+        if (error) await this.deliverError(error, id, method, signal);
+        else await this.deliver(withCallId(message, id), signal);
       }
     };
-    const wrong = await this.read(response, answer, () => isAnswered, signal);
+    const fault = await this.readMessages(response, onMessages, () => isAnswered, signal);
     if (isAnswered || (response.statusCode === 202 && this.streams.isListening)) return;
     const seen = beginningOf(last, this.address.redact) || 'an empty body';
     const unanswered =
-      wrong ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
-    await this.refused(errorIn(last) ?? refusal(unanswered), id, method, signal);
+      fault ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
+    await this.deliverError(errorIn(last) ?? refusal(unanswered), id, method, signal);
   }
 
   /** Reads the messages of an answer. @returns the fault of the answer, if any */
-  private async read(
+  private async readMessages(
     response: Answer,
-    message: (text: string) => Promise<void>,
+    onMessages: (text: string) => Promise<void>,
     isOver: () => boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (isEvents(response)) return this.streams.read(response, message, isOver, signal);
+    if (isEvents(response)) return this.streams.read(response, onMessages, isOver, signal);
     const { maxBytes } = this.limits;
     const { body, whole } = await readAtMost(response.body, maxBytes);
     if (!whole) return `Its answer is over ${maxBytes} bytes`;
-    if (body.length > 0) await message(body.toString());
+    if (body.length > 0) await onMessages(body.toString());
     return undefined;
   }
 
   /** Delivers messages that the server sends outside of answers. */
   private async listen(
     open: (place: StreamPlace) => Promise<Answer>,
-    signal = this.over.signal,
+    signal = this.ended.signal,
   ): Promise<void> {
     try {
       await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
@@ -312,14 +316,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     }
   }
 
-  private begin(session: string | string[] | undefined, text: string): void {
+  /** Notes the session and the revision in an answer to `initialize`. */
+  private noteSession(session: string | string[] | undefined, text: string): void {
     if (typeof session === 'string') this.session ??= session;
-    try {
-      const { result } = JSON.parse(text) as { result?: { protocolVersion?: unknown } };
-      if (typeof result?.protocolVersion === 'string') this.revision ??= result.protocolVersion;
-    } catch {
-      // The reader of the line reports it.
-    }
+    this.revision ??= revisionIn(text);
   }
 
   /** Writes a message as one line: line breaks in JSON are only white space. */
@@ -336,13 +336,13 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   private end(code: number | null, signal: NodeJS.Signals | null): void {
-    if (this.over.signal.aborted) return;
-    this.over.abort();
-    void this.leave();
+    if (this.ended.signal.aborted) return;
+    this.ended.abort();
+    void this.endAtServer();
     setImmediate(() => this.emit('exit', code, signal));
   }
 
-  private async leave(): Promise<void> {
+  private async endAtServer(): Promise<void> {
     if (this.session !== undefined)
       await this.request('DELETE', {}, AbortSignal.timeout(farewellMs)).catch(() => undefined);
     await this.agent.destroy();

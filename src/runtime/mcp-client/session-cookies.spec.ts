@@ -2,7 +2,7 @@ import { SessionCookies } from './session-cookies.js';
 
 const after = (headers: string | string[] | undefined, url = 'http://a.example/v1/mcp', fixed?: string) => {
   const cookies = new SessionCookies(new URL(url), fixed);
-  cookies.take(headers);
+  cookies.store(headers);
   return cookies.header();
 };
 

@@ -1,5 +1,6 @@
 import { parseCookie } from 'undici';
 
+/** Max characters of the pairs in a header. */
 const maxChars = 8_192;
 
 /** Cookies of one session with one URL, such as those for a load balancer's sticky sessions. */
@@ -14,8 +15,8 @@ export class SessionCookies {
   ) {}
 
   /** Stores the cookies of an answer. @param headers its `Set-Cookie` headers */
-  take(headers: string | string[] = []): void {
-    for (const header of [headers].flat()) this.takeOne(header);
+  store(headers: string | string[] = []): void {
+    for (const header of [headers].flat()) this.storeOne(header);
   }
 
   /** The header of the next request; undefined if there is nothing to send. */
@@ -23,7 +24,7 @@ export class SessionCookies {
     return [this.fixed, ...this.pairs.values()].filter(Boolean).join('; ') || undefined;
   }
 
-  private takeOne(header: string): void {
+  private storeOne(header: string): void {
     const cookie = parseCookie(header);
     if (!cookie?.name || (cookie.secure && this.url.protocol !== 'https:')) return;
     const { name, value, maxAge, expires } = cookie;
@@ -32,6 +33,7 @@ export class SessionCookies {
       /;\s*max-age\s*=\s*-\d/i.test(header) || (maxAge ?? (Number(expires) <= Date.now() ? 0 : 1)) === 0;
     this.pairs.delete(name);
     if (!isExpired) this.pairs.set(name, `${name}=${value}`);
+    // Drops the oldest.
     while ([...this.pairs.values()].join('; ').length > maxChars)
       this.pairs.delete([...this.pairs.keys()][0] ?? '');
   }
