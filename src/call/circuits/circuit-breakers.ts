@@ -295,7 +295,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   /** Reports a change of a breaker. An opening here is local until all replicas' faults show otherwise. */
   private onChange(tool: string, change: CircuitChange): void {
     const tracked = this.circuits.get(tool);
-    const opens = this.fleet && change.from === 'closed' && change.to === 'open';
+    const opens = this.fleet !== undefined && change.from === 'closed' && change.to === 'open';
     // Replicas that open a circuit at the same time use the same id, so that only the first change is stored.
     const opening = `${tool} opened after ${tracked?.lastShared}`;
     const emit = (): void => {

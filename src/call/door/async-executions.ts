@@ -206,7 +206,7 @@ export class AsyncExecutions {
   }
 
   /**
-   * Ends a cancelled execution that was askingStatus, by running its next round as cancelled. If that round is refused, the
+   * Ends a cancelled execution that was asking, by running its next round as cancelled. If that round is refused, the
    * execution ends when the time for answers is over.
    */
   private async endRound(job: StoredJob, asked: OpenRound): Promise<void> {

@@ -53,11 +53,13 @@ export const objectSchema = (schema: JsonSchema): ObjectSchema => ({
   ),
 });
 
+/** Makes the schema for platforms, and the way back for inputs. */
 function platformSchemaOf(schema: JsonSchema): PlatformSchema {
   const names = new PlatformNames(new Set(propertiesIn(schema)), [propertyNames]);
   const restored = (input: unknown): unknown => {
     if (Array.isArray(input)) return input.map(restored);
     if (!isObject(input)) return input;
+    /** The tool's name of a member, unless the input has one of that name, too. */
     const ownName = (name: string): string => {
       const owner = names.ownerOf(name) ?? name;
       return Object.hasOwn(input, owner) ? name : owner;
@@ -69,15 +71,20 @@ function platformSchemaOf(schema: JsonSchema): PlatformSchema {
 
 /** The schema with keywords of draft 2020-12, aliases of property names, and references into `$defs` only. */
 function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
+  /** Parts that references point to, for `$defs`. */
   const shared = new Map<string, unknown>();
   const alias = (name: string): string => names.shown(name, propertyNames);
   const reference = (pointer: string): string => {
     if (!pointer.startsWith('#/') || knownReference.test(pointer)) return pointer;
     const name = `part_${sha256(pointer).slice(0, 16)}`;
-    if (!shared.has(name)) shared.set(name, {}).set(name, rewrite(partAt(root, pointer)));
+    if (!shared.has(name)) {
+      // Set before the part is rewritten, which may refer to itself.
+      shared.set(name, {});
+      shared.set(name, rewrite(partAt(root, pointer)));
+    }
     return `#/$defs/${name}`;
   };
-  const member = ([name, value]: [string, unknown]): [string, unknown] => {
+  const rewriteMember = ([name, value]: [string, unknown]): [string, unknown] => {
     if (valueKeywords.has(name)) return [name, value];
     if (name === '$ref' && typeof value === 'string') return [name, reference(value)];
     if (!isObject(value) || !(mapKeywords.has(name) || propertyMapKeywords.has(name)))
@@ -92,7 +99,9 @@ function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
   const rewrite = (schema: unknown): unknown => {
     if (Array.isArray(schema))
       return schema.map((each) => (typeof each === 'string' ? alias(each) : rewrite(each)));
-    return isObject(schema) ? Object.fromEntries(Object.entries(withItems(schema)).map(member)) : schema;
+    return isObject(schema)
+      ? Object.fromEntries(Object.entries(withItems(schema)).map(rewriteMember))
+      : schema;
   };
   const { $schema: _dialect, ...schema } = rewrite(root) as JsonSchema;
   if (shared.size === 0) return schema;

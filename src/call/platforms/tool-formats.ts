@@ -131,7 +131,7 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
     const extra = extraKeywords.filter((name) => name in schema).map((name) => [name, schema[name]]);
     return {
       ...described,
-      ...(isTexts(members) && { enum: members }),
+      ...(areTexts(members) && { enum: members }),
       ...(isObject(properties) && { properties: describeProperties(schema, inside) }),
       ...(isObject(items) && { items: describe(items, true, inside) }),
       ...(additionalProperties !== undefined && { additional_properties: additionalProperties }),
@@ -139,6 +139,7 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
     };
   }
 
+  /** Describes the properties of an object. */
   function describeProperties(
     { properties, required }: JsonSchema,
     within: readonly unknown[],
@@ -153,17 +154,17 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
   return describeProperties(root, []);
 }
 
-const isTexts = (value: unknown): value is string[] =>
+const areTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');
 
 /** The type of a schema, stated or implied by its members, and its description. */
 function typed(schema: JsonSchema): { readonly type: string; readonly description?: string } {
   const { description, properties, items } = schema;
-  let type = items ? 'array' : 'string';
-  if (properties) type = 'object';
+  let implied = items ? 'array' : 'string';
+  if (properties) implied = 'object';
   const stated = [schema['type']].flat().find((each) => typeof each === 'string' && each !== 'null') as
     string | undefined;
-  return { type: stated ?? type, ...(typeof description === 'string' && { description }) };
+  return { type: stated ?? implied, ...(typeof description === 'string' && { description }) };
 }
 
 /** The branches of `anyOf` and `oneOf`, except `null`. */

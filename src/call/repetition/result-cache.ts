@@ -43,6 +43,7 @@ export class ResultCache {
   ) {
     this.results = new LRUCache({
       maxSize: maxBytes,
+      // Each entry has its own; lru-cache needs a default.
       ttl: 1,
       ttlResolution: 0,
       perf: { now: () => clock.now() },
@@ -73,6 +74,7 @@ export class ResultCache {
     const { cancellation, ticket } = call;
     const before = this.turns.get(key);
     const { turn, endTurn } = this.takeTurn(key, ticket.executionId, before);
+    /** For the calls that wait for this one. */
     let success: ToolOutcome | Turn['ended'] | undefined;
     try {
       const earlier = before && (await waitForEnd(before.ended, ticket.deadline, cancellation));

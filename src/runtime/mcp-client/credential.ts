@@ -41,7 +41,10 @@ export class TokenRequests {
   /** @param credential absent if the registered headers suffice */
   constructor(private readonly credential?: Credential) {}
 
-  /** Sends a request, again with other tokens while the credential provides them. @param request sends it with these headers */
+  /**
+   * Sends a request, again with other tokens while the credential provides them.
+   * @param request sends it with these headers
+   */
   async send(request: (headers: Record<string, string>) => Promise<Answer>): Promise<Answer> {
     const { credential } = this;
     if (!credential) return request({});

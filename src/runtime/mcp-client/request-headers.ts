@@ -21,7 +21,11 @@ const rule = `an ${keyword} stands for one property that is a string, an integer
 /** Finds the members that calls repeat in headers. @returns the members, or why clients must not use the tool */
 export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | string {
   const members: RepeatedMember[] = [];
-  /** Collects the members in a part of the schema. @returns whether all annotations in it are valid. @param path undefined for parts that describe no single property of the input */
+  /**
+   * Collects the members in a part of the schema.
+   * @param path undefined for parts that describe no single property of the input
+   * @returns whether all annotations in the part are valid
+   */
   const collect = (part: unknown, path: readonly string[] | undefined): boolean => {
     if (Array.isArray(part)) return part.every((each) => collect(each, undefined));
     if (!isObject(part)) return true;

@@ -163,7 +163,10 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** By character code, 1 for characters allowed outside strings: white space, separators, digits and the letters of true, false and null. */
+/**
+ * By character code, 1 for characters that JSON allows outside of strings: white space, separators, digits and the
+ * letters of true, false and null.
+ */
 const isPlain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );

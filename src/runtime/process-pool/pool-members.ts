@@ -164,7 +164,10 @@ export class PoolMembers implements SlotUser {
     if (longest) this.retire(longest);
   }
 
-  /** Marks processes that are too old or too large, so that they are replaced. @param residentBytes memory of a pid, if known */
+  /**
+   * Marks processes that are too old or too large, so that they are replaced.
+   * @param residentBytes memory of a pid, if known
+   */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     for (const member of this.list) member.inspect(residentBytes);
     this.advance();

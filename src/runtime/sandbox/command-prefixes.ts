@@ -140,8 +140,8 @@ const socatInside = 'socat';
 const listeningAddress = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
 /**
- * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is the
- * limit of attempts; 30000 marks that the relay listens.
+ * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is
+ * the limit of attempts; 30000 marks that the relay listens.
  */
 const relayScript = `
 "${ownFiles}/${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${ownFiles}/${relaySocket} </dev/null >/dev/null 2>&1 &
