@@ -22,7 +22,7 @@ interface Session {
   readonly stdin: Writable;
   readonly stdout: PassThrough;
   /** The id that the server assigned. Without one the server cannot send requests in the session. */
-  readonly session: string | undefined;
+  readonly sessionId: string | undefined;
   once(event: 'exit', listener: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
 }
@@ -77,7 +77,7 @@ export class LegacyTwin {
       ended,
       delay<[]>(discoverMs, [], { ref: false }),
     ]);
-    if (!String(answer).includes('"result"') || session.session === undefined) {
+    if (!String(answer).includes('"result"') || session.sessionId === undefined) {
       session.kill('SIGTERM');
       return undefined;
     }

@@ -84,7 +84,9 @@ class McpSession implements DialectSession {
   private readonly taskOnlyTools = new Set<unknown>();
   /** Ids of requests that call these tools. */
   private readonly taskRequests = new Set<string>();
+  /** Tasks that stand for calls. */
   private readonly polls: TaskPolls;
+  /** The server's answer to `initialize` or `server/discover`. */
   private introduction: Introduction = {};
   /** Whether the server's lists are being read. */
   private isListing = true;
@@ -112,6 +114,7 @@ class McpSession implements DialectSession {
     else this.initialize();
   }
 
+  /** Answers requests of the server, and follows its notifications. */
   handle({ method, id, params }: JsonObject): Reply | undefined {
     if (listChanges.has(method)) this.onListChanged();
     if (method === 'notifications/subscriptions/acknowledged' && !this.watched.acknowledge(params)) {
@@ -129,6 +132,7 @@ class McpSession implements DialectSession {
     return { error: { code: methodNotFound, message } };
   }
 
+  /** Rewrites a request for the era of the session: into an envelope, a subscription or a task. */
   outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
     if (this.era === 'modern') {
       const { _meta } = params as { readonly _meta?: object };
@@ -143,6 +147,7 @@ class McpSession implements DialectSession {
     return { method, params: { ...params, task: { ttl: taskTtlMs } } };
   }
 
+  /** @returns false for an answer that stands for a task, which is polled from then on */
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.taskRequests.delete(id);
     this.watched.forget(id);
@@ -154,6 +159,7 @@ class McpSession implements DialectSession {
     return true;
   }
 
+  /** Ends everything that belongs to an abandoned request. */
   forgotten(id: string): void {
     this.taskRequests.delete(id);
     this.watched.forget(id);
@@ -213,11 +219,13 @@ class McpSession implements DialectSession {
     this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
   }
 
+  /** Reads the lists again, at once or after the pause. */
   private onListChanged(): void {
     this.isStale = true;
     if (!this.isListing && !this.pause) this.requestLists();
   }
 
+  /** Reads the server's lists and publishes them. */
   private requestLists(): void {
     this.isListing = true;
     this.isStale = false;
@@ -246,7 +254,10 @@ class McpSession implements DialectSession {
     return tool;
   }
 
-  /** The first answer shows that the server has its roots, the second that it had time to apply them. */
+  /**
+   * Calls `ready` when the server has applied its roots. Its first answer shows that it has them, the second that it had
+   * time to apply them.
+   */
   private afterRootsApplied(ready: () => void): void {
     this.appliesRoots = false;
     this.sender.request('ping', {}, () => {
@@ -272,6 +283,7 @@ class McpSession implements DialectSession {
 /** Whether an error does not show if the server knows the request. */
 const isUnclearRefusal = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
+/** A path as MCP's root. */
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
 
 /** Reads a notice. The progress token of a call is its execution id. */
