@@ -297,6 +297,19 @@ describe('a tool whose schema a platform refuses', () => {
       });
     },
   );
+
+  it('is called by these names too if only another replica has registered it so far', async () => {
+    const { first } = await aliases('anthropic');
+    const registry = tk.app.get(ToolRegistry);
+    const tool = registry.find('awkward') as Tool;
+    const { fetch } = registry;
+    registry.exchange([tool], []);
+    registry.fetch = async () => registry.replace(tool);
+    const toolCalls = [call['anthropic']?.({ [`${first}`]: [] })];
+    const { body } = await tk.http.post('/api/v1/tool-calls').send({ toolCalls });
+    registry.fetch = fetch;
+    expect(JSON.parse(body.results[0].content)).toEqual({ 'a b': [] });
+  });
 });
 
 describe('a tool whose name a platform refuses', () => {

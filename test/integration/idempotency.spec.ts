@@ -53,7 +53,7 @@ const keyed = (changes: Partial<KeyedCall> = {}): KeyedCall => ({
   idempotencyKey: `key-${++keys}`,
   deadline: Deadline.ofSmallest([60_000]),
   idempotent: false,
-  keep: (outcome) => outcome,
+  withoutSecrets: (outcome) => outcome,
   ...changes,
 });
 

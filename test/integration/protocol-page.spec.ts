@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/base/config/app-config.js';
 import { errorTable } from '../../src/base/common/errors.js';
 import { Conversation } from '../../src/runtime/process-pool/conversation.js';
-import { encodeNotification, encodeRequest } from '../../src/runtime/process-pool/conversation.js';
+import { encodeNotification, encodeRequest } from '../../src/runtime/process-pool/json-rpc.js';
 import {
   initializeParams,
   protocolVersions,
@@ -54,7 +54,7 @@ describe('docs/tools/protocol.md', () => {
     for (const message of fromTool) {
       const conversation = new Conversation(() => undefined);
       for (const { id } of toTool) if (id !== undefined) conversation.add(id, nobody);
-      expect(conversation.receive(message, 1)).toBe(message.id === undefined ? 'aside' : 'answer');
+      expect(conversation.receive(message, 1)).toBe(message.id === undefined ? 'other' : 'answer');
     }
     for (const { method, params } of fromTool.filter(({ id }) => id === undefined))
       expect(readNotice(method, params)).toMatchObject({ notice: { type: method }, id: '1' });

@@ -20,10 +20,13 @@ export class InvestigationBudgetGuard implements CanActivate {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.budgeted = true;
     const { budget } = call.principal;
-    const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : ownId(call.context);
-    return call.test || !id || call.asks?.round !== undefined || this.spend(call, id);
+    const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : investigationOf(call.context);
+    // A later round of a call was counted with its first one.
+    if (call.test || !id || call.asks?.round !== undefined) return true;
+    return this.spend(call, id);
   }
 
+  /** Takes one unit of the budget. */
   private spend(call: ToolCall, id: string): boolean | Promise<boolean> {
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
     const project = budgetProject(call.principal, call.context.projectId);
@@ -40,19 +43,20 @@ export class InvestigationBudgetGuard implements CanActivate {
 /** Prefix of the ids of budgets that belong to callers. */
 const callerPrefix = 'caller ';
 /** The id of the call's investigation, unless it looks like a caller's budget. */
-const ownId = ({ investigationId: id }: ToolCall['context']): string | undefined =>
+const investigationOf = ({ investigationId: id }: ToolCall['context']): string | undefined =>
   id?.startsWith(callerPrefix) ? `-${id}` : id;
 
+/** Admits a call that was counted. @throws Refusal `investigation_budget_spent` if the budget did not suffice */
 function admit({ ticket, principal }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
   const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
-  if (!granted) throw spent(ticket.tool.definition.name, budget, principal);
+  if (!granted) throw budgetSpent(ticket.tool.definition.name, budget, principal);
   ticket.returnIfRefused(release);
   ticket.budget = limit > 0 ? budget : undefined;
   return true;
 }
 
 /** The refusal, which a model reads: it names no route by which the limit could be raised. */
-function spent(tool: string, budget: BudgetState, caller: Principal): Refusal {
+function budgetSpent(tool: string, budget: BudgetState, caller: Principal): Refusal {
   const { id, who } = sharerOf(caller, caller.budget);
   const [whose, where] = caller.budget
     ? [`of ${who}`, ` of the investigation ${JSON.stringify(callerPrefix + id)}`]

@@ -30,13 +30,18 @@ import { Counters, type Subject } from '../../base/counters/counters.js';
 import type { Tool } from '../../web/contract/tool.js';
 import { budgetProject, keyless, subjectOf } from './investigation-budget.guard.js';
 
+/** The count of one tool in an investigation. */
 interface CounterRow {
+  /** Of the tool; empty for the limit of all tools. */
   readonly name: string;
   readonly used: number;
+  /** Limit that an operator has set for the investigation. */
   readonly set: number | null;
+  /** The tool's own limit at its last call. */
   readonly own: number | null;
 }
 
+/** The counters of one investigation. */
 interface InvestigationRow {
   readonly project: string;
   readonly investigationId: string;
@@ -119,7 +124,7 @@ export class InvestigationsService {
     if (tools && Object.hasOwn(tools, ''))
       throw invalidRequest({ pointer: '/tools/', detail: 'must be the name of a tool' });
     const limits = { ...tools, ...(callsPerTool !== undefined && { '': callsPerTool }) };
-    const subject = await this.subject(id, request);
+    const subject = await this.subjectFor(id, request);
     const { ttlMs } = this.config.investigations;
     await this.db.query(setLimits, [subject.project, subject.subject, storableJson(limits), ttlMs]);
     const view = await this.view(id, request);
@@ -129,7 +134,7 @@ export class InvestigationsService {
 
   /** Deletes an investigation's counts and own limits. */
   async reset(id: string, request: FastifyRequest): Promise<void> {
-    const subject = await this.subject(id, request);
+    const subject = await this.subjectFor(id, request);
     await this.db.query(deleteCounters, [subject.project, subject.subject]);
     this.counters.forgotten?.(subject);
   }
@@ -142,7 +147,8 @@ export class InvestigationsService {
     return (await this.latest(1, listedIn(request), id))[0];
   }
 
-  private async subject(id: string, request: FastifyRequest): Promise<Subject> {
+  /** The counters to change. Also sets the request's project, which the audit log records. */
+  private async subjectFor(id: string, request: FastifyRequest): Promise<Subject> {
     const found = await this.find(id, request);
     const project = found ? (found.project ?? keyless) : projectIn(request);
     request.project = project;
@@ -164,6 +170,7 @@ export class InvestigationsService {
     return rows.map((row) => this.viewOf(row));
   }
 
+  /** A tool's limit is, in this order: the one set for the investigation, the tool's own, the default. */
   private viewOf({
     project,
     investigationId,
@@ -201,10 +208,12 @@ function projectIn(request: FastifyRequest): string {
 
 /** The projects whose investigations the caller may list; undefined for all projects. */
 function listedIn(request: FastifyRequest): readonly string[] | undefined {
-  const projects = projectsOf(request);
-  return budgetProject(principalOf(request), '*') === keyless ? [keyless] : projects;
+  // For callers without a key, the project makes no difference.
+  const isKeyless = budgetProject(principalOf(request), '*') === keyless;
+  return isKeyless ? [keyless] : projectsOf(request);
 }
 
+/** Shows and changes budgets of investigations. */
 @ApiTags('investigations')
 @Scopes('tools:admin')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
@@ -273,6 +282,7 @@ export class InvestigationsController {
   }
 }
 
+/** The budgets of investigations. */
 @Module({
   imports: [CountersModule],
   controllers: [InvestigationsController],

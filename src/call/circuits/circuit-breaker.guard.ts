@@ -13,9 +13,11 @@ export class CircuitBreakerGuard implements CanActivate {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
     // A cached answer does not reach the tool; a test call checks whether the tool works again.
-    return call.test || call.ticket.kept !== undefined || this.pass(call);
+    if (call.test || call.ticket.kept !== undefined) return true;
+    return this.pass(call);
   }
 
+  /** Asks the circuit. @param isDecided whether the replica that probes has just been chosen */
   private pass(call: ToolCall, isDecided = false): boolean | Promise<boolean> {
     const { ticket } = call;
     const { name } = ticket.tool.definition;

@@ -30,15 +30,16 @@ export interface TrackedCircuit {
   /** Whether only this replica's faults opened it. */
   local: boolean;
   /** Set while it is being determined whether an opening is local; later changes are emitted after it. */
-  judging?: Promise<void> | undefined;
+  judgingLocal?: Promise<void> | undefined;
   /** Id of the last change that all replicas share. */
   lastShared: string | undefined;
   readonly breaker: CircuitBreaker;
-  /** Oldest first; the last 50. */
+  /** The last `maxHistory` changes, oldest first. */
   readonly history: CircuitTransition[];
   readonly transitions: Record<CircuitKind, number>;
 }
 
+/** Max changes of each circuit in memory. */
 const maxHistory = 50;
 /** Number of circuits from which those of removed tools are deleted. */
 const maxTracked = 10_000;
@@ -117,7 +118,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     { by, reason }: CircuitOverride,
   ): Promise<void> {
     const tracked = this.find(tool);
-    await tracked.judging;
+    await tracked.judgingLocal;
     const { kind: from, openings } = tracked.breaker.current();
     const at = this.clock.now();
     const transition: CircuitTransition = {
@@ -135,17 +136,6 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     await this.fleet?.write(transition);
     this.apply(tracked, transition);
     this.emit(tracked, transition);
-  }
-
-  /** Applies a change that another replica made. */
-  private adopt(transition: CircuitTransition, probingMs: number): void {
-    const tracked = this.track(transition.tool);
-    const { id, to, by } = transition;
-    tracked.lastShared = id;
-    // A local opening ends only when the tool works here.
-    if (tracked.local && to !== 'open' && by === null) return;
-    this.apply(tracked, transition, probingMs);
-    this.remember(tracked, transition);
   }
 
   /**
@@ -171,6 +161,18 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
+  /** Applies a change that another replica made. */
+  private adopt(transition: CircuitTransition, probingMs: number): void {
+    const tracked = this.track(transition.tool);
+    const { id, to, by } = transition;
+    tracked.lastShared = id;
+    // A local opening ends only when the tool works here.
+    if (tracked.local && to !== 'open' && by === null) return;
+    this.apply(tracked, transition, probingMs);
+    this.remember(tracked, transition);
+  }
+
+  /** Counts an executed call. */
   private record(event: ExecutedCall): void {
     if (event.test || isInconclusive(event)) return;
     const { breaker } = this.track(event.tool);
@@ -178,9 +180,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openForAll(event.tool);
   }
 
+  /** Opens a circuit if the faults of all replicas together are enough. */
   private async openForAll(tool: string): Promise<void> {
     const { breaker } = this.track(tool);
-    const counts = await this.faultsOfAll(tool, false);
+    const counts = await this.faultsOfAll(tool, { isUrgent: false });
     if (!counts || breaker.current().kind !== 'closed') return;
     this.isOpeningForAll = true;
     breaker.openFor(
@@ -189,12 +192,18 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     this.isOpeningForAll = false;
   }
 
-  /** Calls and faults of all replicas since the circuit was closed, if they are enough to open it. */
-  private async faultsOfAll(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
+  /**
+   * Calls and faults of all replicas since the circuit was closed, if they are enough to open it.
+   * @param isUrgent whether they are counted even after many queries in the last second
+   */
+  private async faultsOfAll(
+    tool: string,
+    { isUrgent }: { readonly isUrgent: boolean },
+  ): Promise<WindowCounts | undefined> {
     const { breaker, history } = this.track(tool);
     const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
     const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
-    const counts = await this.fleet?.countFaults(tool, since, urgent);
+    const counts = await this.fleet?.countFaults(tool, since, isUrgent);
     return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 
@@ -204,11 +213,13 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     if (!this.histories) return;
     for (const tool of this.knownTools.names()) this.track(tool);
     for (const [tool, { breaker }] of this.circuits) {
-      const [before, now] = [breaker.rules(), this.settingsOf(tool)];
+      const before = breaker.rules();
+      const now = this.settingsOf(tool);
       if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);
     }
   }
 
+  /** A tool's circuit, made and restored at its first use. */
   private track(tool: string): TrackedCircuit {
     const known = this.circuits.get(tool);
     if (known) return known;
@@ -217,7 +228,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       this.settingsOf(tool),
       this.clock,
       Math.random,
-      (change) => this.changed(tool, change),
+      (change) => this.onChange(tool, change),
       () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
     );
     const tracked: TrackedCircuit = {
@@ -252,7 +263,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     breaker.restore({ ...past, samples });
   }
 
-  /** Settings of a tool: its own error threshold and window replace the configured ones. */
+  /** Settings of a tool's circuit: its own error threshold and window replace the configured ones. */
   private settingsOf(tool: string): CircuitSettings {
     const { errorThreshold, windowMinutes } = this.knownTools.ownThresholdsOf(tool);
     const { failures, windowMs } = this.settings;
@@ -269,19 +280,22 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     }
   }
 
+  /** Puts a circuit into the state of a change that all replicas share. */
   private apply(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
     tracked.local = false;
     tracked.breaker.adopt(transition, probingMs);
   }
 
+  /** Adds a change to the circuit's history. */
   private remember({ history }: TrackedCircuit, transition: CircuitTransition): void {
     history.push(transition);
     if (history.length > maxHistory) history.shift();
   }
 
-  private changed(tool: string, change: CircuitChange): void {
+  /** Reports a change of a breaker. An opening here is local until all replicas' faults show otherwise. */
+  private onChange(tool: string, change: CircuitChange): void {
     const tracked = this.circuits.get(tool);
-    const opens = this.fleet && change.from === 'closed' && change.to === 'open';
+    const opens = this.fleet !== undefined && change.from === 'closed' && change.to === 'open';
     // Replicas that open a circuit at the same time use the same id, so that only the first change is stored.
     const opening = `${tool} opened after ${tracked?.lastShared}`;
     const emit = (): void => {
@@ -292,17 +306,18 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     if (tracked && opens && !this.isOpeningForAll) {
       // Opens here at once; other replicas follow if the tool fails at all of them.
       tracked.local = true;
-      tracked.judging = this.faultsOfAll(tool, true).then((counts) => {
+      tracked.judgingLocal = this.faultsOfAll(tool, { isUrgent: true }).then((counts) => {
         tracked.local &&= counts === undefined;
-        tracked.judging = undefined;
+        tracked.judgingLocal = undefined;
         emit();
       });
-    } else if (tracked?.judging) {
-      void tracked.judging.then(emit);
+    } else if (tracked?.judgingLocal) {
+      void tracked.judgingLocal.then(emit);
     } else emit();
     if (tracked && change.to === 'closed') tracked.local = false;
   }
 
+  /** Remembers, logs and emits a change that this replica made. */
   private emit(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
     const { tool, from, to, reason, by, local = false } = transition;
     if (tracked) {
@@ -310,8 +325,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       if (!local) tracked.lastShared = transition.id;
       this.remember(tracked, transition);
     }
-    const more = { ...(by !== null && { by }), ...(local && { local }) };
-    const entry = { event: `circuit_${to}`, tool, from, reason, ...more };
+    const optional = { ...(by !== null && { by }), ...(local && { local }) };
+    const entry = { event: `circuit_${to}`, tool, from, reason, ...optional };
     if (to === 'open') this.logger.warn(entry, 'circuit opened');
     else this.logger.log(entry, 'circuit changed');
     this.events.emit(transition);

@@ -29,10 +29,12 @@ export class CircuitEvents extends TypedEvents<CircuitTransition> {
   }
 }
 
+/** A transition, as its row is read. */
 interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;
 }
 
+/** What the transitions of one circuit amount to. */
 interface HistoryRow {
   readonly tool: string;
   readonly last: NonNullable<CircuitPast['last']>;
@@ -46,7 +48,7 @@ interface HistoryRow {
  * Inserts a batch; stored transitions stay as they are, because a batch may be written twice. A lock lets one replica insert
  * at a time, so that transitions become visible in their order.
  */
-const insert = `
+const insertTransitions = `
   WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('circuit_transitions')))
   INSERT INTO circuit_transitions
     (transition_id, tool, from_state, to_state, reason, changed_by, at, openings, replica, local)
@@ -98,7 +100,7 @@ const selectHistories = `
   GROUP BY tool`;
 
 /** Deletes old transitions, except each tool's last one and its last one by hand. Parameter: the time before which. */
-const deleteOlder = `
+const deleteTransitions = `
   DELETE FROM circuit_transitions old
   WHERE at < $1 AND EXISTS (
     SELECT 1 FROM circuit_transitions later
@@ -114,20 +116,21 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
     @InjectDataSource() private readonly db: DataSource,
     events: CircuitEvents,
   ) {
-    const keeping = {
+    const storage = {
       insert: (transitions: readonly CircuitTransition[]) => this.insert(transitions),
       deleteOlder: (before: Date) => this.deleteOlder(before),
     };
-    super('circuit history', events, keeping, recorder.retentionDays);
+    super('circuit history', events, storage, recorder.retentionDays);
   }
 
   /** Stores transitions, which must be in their order. */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
-    await this.db.query(insert, [storableJson(transitions)]);
+    await this.db.query(insertTransitions, [storableJson(transitions)]);
   }
 
+  /** Deletes transitions from before a time. */
   async deleteOlder(before: Date): Promise<void> {
-    await this.db.query(deleteOlder, [before]);
+    await this.db.query(deleteTransitions, [before]);
   }
 
   /** The newest transitions of one tool, oldest first. @throws the database's error */

@@ -48,6 +48,7 @@ export class CircuitTransitionView {
   @NullableText(null, 'null: it happened by itself') readonly by!: string | null;
 }
 
+/** Rules by which a circuit opens. */
 export class CircuitRulesView {
   @Example(5, 'Tool faults in the window …') readonly faults!: number;
   @Example(0.5, "… that are at least this share of the window's calls") readonly minFailureRate!: number;
@@ -87,6 +88,7 @@ export class CircuitListView {
   readonly data!: readonly CircuitStateView[];
 }
 
+/** A circuit with its history. */
 export class CircuitView extends CircuitStateView {
   @ApiProperty({ type: [CircuitTransitionView], description: 'The newest changes of state, oldest first' })
   readonly history!: CircuitTransitionView[];
@@ -100,6 +102,7 @@ class UnavailableView {
   @Example('its definition changed since it was approved') readonly why!: string;
 }
 
+/** Base of views of tools that may be unavailable. */
 export class MaybeUnavailable {
   @ApiPropertyOptional({ type: UnavailableView, description: 'Why calls are refused; absent: they are not' })
   readonly unavailable?: UnavailableView;

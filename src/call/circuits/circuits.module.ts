@@ -17,10 +17,12 @@ import { CircuitsController } from './circuits.controller.js';
 import { CircuitsService } from './circuits.service.js';
 import { KnownTools } from './known-tools.js';
 
+/** Names of metrics. */
 const stateName = 'toolkeeper_circuit_state';
 const transitionsName = 'toolkeeper_circuit_transitions_total';
 const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
 
+/** The circuits of all tools, their routes and metrics. */
 @Module({
   imports: [ToolMetricsModule],
   controllers: [CircuitsController],
@@ -53,9 +55,9 @@ export class CircuitsModule {
       for (const tool of knownTools.names()) {
         const { breaker, transitions } = circuits.find(tool);
         const { kind } = breaker.current();
-        for (const one of kinds) {
-          stateGauge.set({ tool, state: one }, one === kind ? 1 : 0);
-          changes.inc({ tool, to: one }, transitions[one]);
+        for (const state of kinds) {
+          stateGauge.set({ tool, state }, state === kind ? 1 : 0);
+          changes.inc({ tool, to: state }, transitions[state]);
         }
       }
     });

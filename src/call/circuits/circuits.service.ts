@@ -7,7 +7,9 @@ import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-
 import { KnownTools } from './known-tools.js';
 import type * as dto from './circuit.dto.js';
 
+/** Max transitions in the answer to an override. */
 const shownByDefault = 50;
+/** Reasons of overrides without one. */
 const defaultReasons = {
   openByHand: 'Opened by hand',
   closeByHand: 'Closed by hand',
@@ -85,6 +87,7 @@ export class CircuitsService {
 const viewsOf = (transitions: readonly CircuitTransition[]): dto.CircuitTransitionView[] =>
   transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
 
+/** The state of a circuit now. */
 function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
@@ -106,4 +109,5 @@ function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   };
 }
 
+/** A time in ISO 8601. */
 const iso = (at: number): string => new Date(at).toISOString();

@@ -16,18 +16,20 @@ import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-
 /** Time for which only one replica may probe; the same as the shortest opening. */
 const leaseMs = 30_000;
 /** Pause before asking again, if another replica probes. */
-const deniedMs = 1_000;
+const deniedPauseMs = 1_000;
 /** Max wait for the journal, because an unavailable database must not delay decisions here. */
 const flushMs = 500;
 /** Max queries of the fleet's window per second and tool. */
-const maxQuestions = 4;
+const maxQueriesPerSecond = 4;
 
 /** Number of changes that are read again after the start. */
 const overlap = 100;
 
+/** Applies a change of another replica. @param probingMs time for which that replica may probe */
 type Adopt = (transition: CircuitTransition, probingMs: number) => void;
 
-const takeLease = `
+/** Takes the lease of a tool's probe, unless another replica has it. Parameters: tool, replica, milliseconds. */
+const insertLease = `
   INSERT INTO circuit_probes AS held (tool, replica, held_until)
   VALUES ($1, $2, now() + $3 * interval '1 millisecond')
   ON CONFLICT (tool) DO UPDATE SET replica = excluded.replica, held_until = excluded.held_until
@@ -42,10 +44,12 @@ const takeLease = `
 @Injectable()
 export class FleetCircuits {
   /** Queries of the fleet's window in the last second, by tool. */
-  private readonly questions = new LocalCounters(maxQuestions);
-  private readonly takes = new SingleFlight<void>();
+  private readonly recentQueries = new LocalCounters(maxQueriesPerSecond);
+  /** Requests for a lease under way, by tool. */
+  private readonly takingLease = new SingleFlight<void>();
   /** By tool: whether this replica may probe it, and until when that is valid, in milliseconds since the epoch. */
   private readonly leases = new Map<string, { readonly granted: boolean; readonly until: number }>();
+  /** Sequence number of the last change that was read. */
   private seenSeq: number | undefined;
 
   constructor(
@@ -63,15 +67,15 @@ export class FleetCircuits {
     return this.config.database.url !== undefined;
   }
 
-  /** Follows changes by other replicas. @param adopt applies a change; its second argument is how long that replica may probe */
-  follow(adopt: Adopt): void {
-    const followed = { table: 'circuit_transitions', what: 'circuits' };
-    this.follower.follow(followed, () => this.look(adopt));
-  }
-
   /** Id of this replica. */
   get replica(): string {
     return this.replicas.id;
+  }
+
+  /** Follows changes by other replicas. */
+  follow(adopt: Adopt): void {
+    const followed = { table: 'circuit_transitions', what: 'circuits' };
+    this.follower.follow(followed, () => this.readChanges(adopt));
   }
 
   /**
@@ -79,8 +83,8 @@ export class FleetCircuits {
    * @param urgent if false, also undefined after too many queries in the last second
    */
   async countFaults(tool: string, since: number, urgent: boolean): Promise<WindowCounts | undefined> {
-    const question = { kind: 'rate', project: '', subject: tool, name: '' } as const;
-    const { granted } = this.questions.take({ ...question, limit: maxQuestions, ttlMs: 1_000 });
+    const counter = { kind: 'rate', project: '', subject: tool, name: '' } as const;
+    const { granted } = this.recentQueries.take({ ...counter, limit: maxQueriesPerSecond, ttlMs: 1_000 });
     if (!urgent && !granted) return undefined;
     try {
       // Waits until the present fault is stored, so that this query and those of other replicas count it.
@@ -103,14 +107,14 @@ export class FleetCircuits {
   takeLease(tool: string): Promise<void> | undefined {
     const lease = this.leases.get(tool);
     if (lease && lease.until > Date.now()) return undefined;
-    return this.takes.join(tool, async () => {
-      const asked = this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
+    return this.takingLease.join(tool, async () => {
+      const asked = this.db.query<unknown[]>(insertLease, [tool, this.replica, leaseMs]);
       // Without the database each replica probes.
       const granted = await asked.then(
         (rows) => rows.length > 0,
         () => true,
       );
-      this.leases.set(tool, { granted, until: Date.now() + (granted ? leaseMs : deniedMs) });
+      this.leases.set(tool, { granted, until: Date.now() + (granted ? leaseMs : deniedPauseMs) });
     });
   }
 
@@ -119,7 +123,8 @@ export class FleetCircuits {
     return this.transitions.insert([transition]);
   }
 
-  private async look(adopt: Adopt): Promise<void> {
+  /** Adopts the changes that other replicas made since the last time. */
+  private async readChanges(adopt: Adopt): Promise<void> {
     // The first read overlaps with that of the start, so that no change is missed in between.
     this.seenSeq ??= Math.max(0, (await this.transitions.lastSeq()) - overlap);
     for (const { seq, ...transition } of await this.transitions.since(this.seenSeq)) {

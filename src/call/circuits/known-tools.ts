@@ -9,7 +9,7 @@ interface KnownTool {
   readonly thresholds?: Partial<ToolThresholds>;
 }
 
-const none: Partial<ToolThresholds> = {};
+const noThresholds: Partial<ToolThresholds> = {};
 
 /** The registered tools; the registry pushes them after each change. */
 @Injectable()
@@ -21,6 +21,7 @@ export class KnownTools {
   /** Emits after each push. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
+  /** Replaces the list. */
   set(tools: readonly KnownTool[]): void {
     this.tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.changes.emit();
@@ -34,12 +35,13 @@ export class KnownTools {
     return [...this.tools.keys()];
   }
 
+  /** A tool's thresholds, with defaults for those that it does not set. */
   thresholdsOf(name: string): ToolThresholds {
     return { ...defaultThresholds, ...this.ownThresholdsOf(name) };
   }
 
   /** Only thresholds that the tool itself sets. */
   ownThresholdsOf(name: string): Partial<ToolThresholds> {
-    return this.tools.get(name)?.thresholds ?? none;
+    return this.tools.get(name)?.thresholds ?? noThresholds;
   }
 }

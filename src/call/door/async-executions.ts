@@ -9,7 +9,7 @@ import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
 import { backOff } from '../../base/common/back-off.js';
 import { Cancellation } from '../../base/common/cancellation.js';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
-import { invalidRequest, Problem, type ProblemCode } from '../../base/common/errors.js';
+import { Problem, type ProblemCode } from '../../base/common/errors.js';
 import type { JsonObject } from '../../base/common/json.js';
 import { idOf, isUuid, newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
@@ -27,22 +27,22 @@ import { CallRounds } from './call-rounds.js';
 import { finishWith } from './call-stream.js';
 import { Door } from './door.js';
 import {
-  type Asked,
-  asking,
+  type OpenRound,
+  askingStatus,
   dataOf,
   type JobData,
   type JobOutput,
-  keptOf,
-  type KeptCall,
+  queuedCallOf,
+  type QueuedCall,
   nextRound,
   retryLimit,
   unansweredOutcome,
   viewOf,
-} from './kept-calls.js';
+} from './queued-calls.js';
 import type { AsyncExecutionView, WaitQuery } from './tools.dto.js';
-import { incomingCall } from './incoming-call.js';
+import { incomingCall, webhookUrlIn } from './incoming-call.js';
 
-const queue = 'executions';
+const queueName = 'executions';
 const daySeconds = 86_400;
 /** Min time for which a queued call can be read after its submission, in milliseconds. */
 export const storedMs = daySeconds * 1_000;
@@ -67,7 +67,7 @@ export class AsyncExecutions {
     private readonly streams: OpenStreams,
   ) {
     jobs.add({
-      name: queue,
+      name: queueName,
       options: {
         retryLimit,
         retryDelay: 1,
@@ -77,13 +77,15 @@ export class AsyncExecutions {
         deleteAfterSeconds: daySeconds,
       },
       concurrency: Math.max(1, Math.floor(config.customTools.maxProcesses / 2)),
-      run: (job, cancellation) => this.run(job, cancellation),
+      run: (job, cancellation) => this.runJob(job, cancellation),
     });
   }
 
   /** Queues the call in a request and answers 202. @throws what `queue` throws */
   async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
-    const view = await this.queue(incomingCall(request, true), this.webhookUrlIn(request.body));
+    const takesWebhook = true;
+    const call = incomingCall(request, takesWebhook);
+    const view = await this.queue(call, webhookUrlIn(request.body, this.config.builtinTools));
     const location = `${this.config.server.publicPath}/api/v1/executions/${view.id}`;
     void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
     return view;
@@ -105,8 +107,8 @@ export class AsyncExecutions {
     const id = idempotencyKey ? idOf(JSON.stringify([...keyParts, ...round])) : newId();
     if (asks?.answers) await this.rounds.claimRound(call, asks.answers);
     const inputHash = sha256(canonicalJson(input));
-    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(keptOf(call)) };
-    await this.jobs.submit(queue, id, data, holderOf(call));
+    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(queuedCallOf(call)) };
+    await this.jobs.submit(queueName, id, data, holderOf(call));
     const job = await this.find(id, caller);
     if (dataOf(job).inputHash !== inputHash)
       throw new Problem(
@@ -146,19 +148,22 @@ export class AsyncExecutions {
     request: FastifyRequest,
     wait: AbortSignal,
   ): Promise<AsyncExecutionView> {
-    return view.status === asking ? Promise.resolve(view) : lastOf(view, this.changes(view, request, wait));
+    return view.status === askingStatus
+      ? Promise.resolve(view)
+      : lastOf(view, this.changes(view, request, wait));
   }
 
   /**
-   * Stores answers to an execution's questions; the last one lets it continue. Answers without an open question are ignored.
+   * Stores answers to an execution's questions; the last one lets it continue. Answers without an open question are
+   * ignored. Begins again if another answer has changed the job meanwhile.
    * @throws Problem `not_found` if it is of another caller or no longer stored
    */
   async answer(id: string, answers: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
     for (;;) {
       const job = await this.find(id, callerIdOf(principalOf(request)));
       const { asked: question } = dataOf(job);
-      if (question === undefined || viewOf(job).status !== asking) return viewOf(job);
-      const asked = JSON.parse(question) as Asked;
+      if (question === undefined || viewOf(job).status !== askingStatus) return viewOf(job);
+      const asked = JSON.parse(question) as OpenRound;
       const inputRequests = { ...asked.inputRequests };
       const inputResponses = { ...asked.inputResponses };
       for (const key of Object.keys(inputRequests).filter((name) => Object.hasOwn(answers, name))) {
@@ -172,31 +177,31 @@ export class AsyncExecutions {
   /** Removes an execution that asks from the queue. @returns its questions: the caller repeats the call with the answers */
   async withdraw(id: string, request: FastifyRequest): Promise<InputRequired> {
     const job = await this.find(id, callerIdOf(principalOf(request)));
-    await this.jobs.remove(queue, id);
-    const { inputRequests, requestState } = JSON.parse(dataOf(job).asked ?? '{}') as Asked;
+    await this.jobs.remove(queueName, id);
+    const { inputRequests, requestState } = JSON.parse(dataOf(job).asked ?? '{}') as OpenRound;
     return new InputRequired(inputRequests, requestState);
   }
 
   /** Puts a job back: to wait for open answers, or else to run with them. @returns false if the job has changed meanwhile */
-  private putBack(job: StoredJob, asked: Asked): Promise<boolean> {
+  private putBack(job: StoredJob, asked: OpenRound): Promise<boolean> {
     const { asked: _before, ...data } = dataOf(job);
     if (Object.keys(asked.inputRequests).length > 0)
-      return this.jobs.put(queue, job, { ...data, asked: JSON.stringify(asked) }, new Date(asked.until));
+      return this.jobs.put(queueName, job, { ...data, asked: JSON.stringify(asked) }, new Date(asked.until));
     const next: JobData = { ...data, call: JSON.stringify(nextRound(data.call, asked)) };
-    return this.jobs.put(queue, job, next, new Date());
+    return this.jobs.put(queueName, job, next, new Date());
   }
 
   /** Cancels an execution. @throws Problem `not_found`; `conflict` if it has ended */
   async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
     const caller = callerIdOf(principalOf(request));
     const before = await this.find(id, caller);
-    await this.jobs.cancel(queue, id);
+    await this.jobs.cancel(queueName, id);
     const job = await this.find(id, caller);
     if (job.state !== 'cancelled' || before.state === 'cancelled')
       throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
     const { asked } = dataOf(job);
-    if (asked !== undefined) await this.endRound(job, JSON.parse(asked) as Asked);
-    await this.report(job, viewOf(job));
+    if (asked !== undefined) await this.endRound(job, JSON.parse(asked) as OpenRound);
+    await this.sendWebhook(job, viewOf(job));
     return viewOf(job);
   }
 
@@ -204,7 +209,7 @@ export class AsyncExecutions {
    * Ends a cancelled execution that was asking, by running its next round as cancelled. If that round is refused, the
    * execution ends when the time for answers is over.
    */
-  private async endRound(job: StoredJob, asked: Asked): Promise<void> {
+  private async endRound(job: StoredJob, asked: OpenRound): Promise<void> {
     const { caller, call } = dataOf(job);
     const cancellation = new Cancellation();
     cancellation.cancel();
@@ -217,14 +222,15 @@ export class AsyncExecutions {
   }
 
   /** A stored call with the present rights of its key. @throws Problem `unauthorized` */
-  private requestOf(caller: string, { principal: keyless, ...call }: KeptCall): CallRequest {
+  private requestOf(caller: string, { principal: keyless, ...call }: QueuedCall): CallRequest {
     const principal = keyless ? { ...keyless, scopes: new Set(keyless.scopes) } : this.keys.withId(caller);
     if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
     return { ...call, principal };
   }
 
+  /** The job of an execution. @throws Problem `not_found` if there is none of this caller */
   private async find(id: string, caller: string): Promise<StoredJob> {
-    const job = isUuid(id) ? await this.jobs.find(queue, id) : undefined;
+    const job = isUuid(id) ? await this.jobs.find(queueName, id) : undefined;
     if (job && dataOf(job).caller === caller) return job;
     throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
   }
@@ -235,37 +241,40 @@ export class AsyncExecutions {
     request: FastifyRequest,
     wait: AbortSignal,
   ): AsyncGenerator<AsyncExecutionView> {
-    for (let attempt = 1; view.endedAt === null && !wait.aborted; attempt++) {
+    let latest = view;
+    for (let attempt = 1; latest.endedAt === null && !wait.aborted; attempt++) {
       await delay(backOff(attempt, pollPauses), undefined, { signal: wait }).catch(() => undefined);
-      const before = stateOf(view);
-      view = await this.get(view.id, request);
-      if (stateOf(view) !== before) yield view;
+      const before = stateOf(latest);
+      latest = await this.get(view.id, request);
+      if (stateOf(latest) !== before) yield latest;
     }
   }
 
+  /** Streams the changes of an execution, then its outcome. */
   private follow(view: AsyncExecutionView, request: FastifyRequest, reply: FastifyReply): Readable {
     const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
     const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
-    const stream = this.streams.follow('streams of executions', holderIn(request), {
-      ring,
-      place: 0,
-      eventOf,
-    });
+    const source = { ring, place: 0, eventOf };
+    const stream = this.streams.follow('streams of executions', holderIn(request), source);
     const closed = new AbortController();
     stream.once('close', () => closed.abort());
     void reply.headers(sseHeaders);
-    const outcomeEvent = async (): Promise<ServerSentEvent> => {
-      let data = view;
-      if (data.endedAt === null) ring.append(data);
-      for await (data of this.changes(view, request, closed.signal))
-        if (data.endedAt === null) ring.append(data);
-      return { event: 'outcome', data };
+    /** Appends each state before the last one. @returns the event of the last one */
+    const streamStates = async (): Promise<ServerSentEvent> => {
+      let latest = view;
+      if (latest.endedAt === null) ring.append(latest);
+      for await (const change of this.changes(view, request, closed.signal)) {
+        latest = change;
+        if (latest.endedAt === null) ring.append(latest);
+      }
+      return { event: 'outcome', data: latest };
     };
-    finishWith(stream, outcomeEvent(), request.id);
+    finishWith(stream, streamStates(), request.id);
     return stream;
   }
 
-  private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+  /** Runs a job. @returns its result; empty if the job was put back to wait for answers */
+  private async runJob(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
     const output = await this.outputOf(job, cancellation);
     // The job waits for answers, and a later attempt ends it.
     if (output instanceof InputRequired) {
@@ -273,23 +282,26 @@ export class AsyncExecutions {
       const until = Date.now() + maxAskedMs;
       const asked = { executionId, inputRequests, inputResponses: {}, requestState, until };
       // The replica that runs a job learns some seconds later that it was cancelled.
-      if (!(await this.putBack(job, asked)) && (await this.jobs.find(queue, job.id))?.state === 'cancelled')
+      if (
+        !(await this.putBack(job, asked)) &&
+        (await this.jobs.find(queueName, job.id))?.state === 'cancelled'
+      )
         await this.endRound(job, asked);
       return {};
     }
     // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
     // lost in between, the next one sends it again, with the same id.
     if (!cancellation.isCancelled)
-      await this.report(job, viewOf({ ...job, state: 'completed', output, completedOn: new Date() }));
+      await this.sendWebhook(job, viewOf({ ...job, state: 'completed', output, completedOn: new Date() }));
     return output;
   }
 
   /** Runs a job's call. @throws an error if another replica shall run it */
   private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput | InputRequired> {
-    const { caller, call: kept, asked } = dataOf(job);
+    const { caller, call: stored, asked } = dataOf(job);
     // A job with open questions runs only when the time for answers is over.
     if (asked !== undefined) return { outcome: JSON.stringify(unansweredOutcome(asked, job)) };
-    const call = JSON.parse(kept) as KeptCall;
+    const call = JSON.parse(stored) as QueuedCall;
     for (;;) {
       try {
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
@@ -309,41 +321,28 @@ export class AsyncExecutions {
   }
 
   /** Sends the end of an execution to the call's webhook, if it named one. @throws the database's error */
-  private async report(job: StoredJob, view: AsyncExecutionView): Promise<void> {
+  private async sendWebhook(job: StoredJob, view: AsyncExecutionView): Promise<void> {
     const { webhookUrl } = dataOf(job);
     if (webhookUrl === undefined) return;
     const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
     const { id, groupId: caller } = job;
     await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller', caller });
   }
-
-  /** The webhook URL in a body, if any. @throws Problem `invalid_request` for a URL that webhooks must not use */
-  private webhookUrlIn(body: unknown): string | undefined {
-    const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
-    if (webhookUrl === undefined) return undefined;
-    const wrong = (detail: string): Problem => invalidRequest({ pointer: '/webhookUrl', detail });
-    const url = URL.parse(webhookUrl);
-    if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '')
-      throw wrong('must be an http or https URL without a password');
-    if (this.config.builtinTools.webhookSecret === undefined)
-      throw wrong(
-        'cannot be used: webhooks to callers are signed with SEND_WEBHOOK_SECRET, which is not set',
-      );
-    const obstacle = this.config.builtinTools.outbound.literalObstacle(url);
-    if (obstacle !== undefined)
-      throw wrong(`cannot be reached (${obstacle}); OUTBOUND_ALLOW allows more, except metadata services`);
-    return webhookUrl;
-  }
 }
 
+/** A text that changes with each state that clients can tell apart. */
 const stateOf = ({ status, inputRequests }: AsyncExecutionView): string =>
   JSON.stringify([status, inputRequests]);
 
-/** The latest state: of the first questions, or of the last change. */
+/** The state after all changes, or after the one with which the execution asks its caller. */
 async function lastOf(
-  latest: AsyncExecutionView,
+  first: AsyncExecutionView,
   changes: AsyncIterable<AsyncExecutionView>,
 ): Promise<AsyncExecutionView> {
-  for await (latest of changes) if (latest.status === asking) break;
+  let latest = first;
+  for await (const change of changes) {
+    latest = change;
+    if (latest.status === askingStatus) break;
+  }
   return latest;
 }

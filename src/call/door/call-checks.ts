@@ -23,7 +23,7 @@ export class CallChecks {
   ) {}
 
   /** Checks the caller's rights and rate. @throws Refusal `forbidden`, even if there is no such tool; `rate_limited` */
-  caller(request: CallRequest): Promise<void> | undefined {
+  checkCaller(request: CallRequest): Promise<void> | undefined {
     const { principal, tool: name, context } = request;
     if (!principal.scopes.has('tools:call'))
       throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
@@ -40,41 +40,47 @@ export class CallChecks {
    * @throws Refusal `payload_too_large`, `invalid_input` that names all invalid fields, `forbidden` by the tool's own rule,
    *   `unauthorized` without a key, or that of a further need
    */
-  input(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
-    const found = this.valid(tool, request);
-    if (!tool.admit) return found;
-    return Promise.resolve(found).then((call) => tool.admit?.(call).then(() => call) ?? call);
+  checkInput(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
+    const validated = this.validateInput(tool, request);
+    if (!tool.admit) return validated;
+    return Promise.resolve(validated).then((call) => tool.admit?.(call).then(() => call) ?? call);
   }
 
-  /** Like `input`, without the further needs of the tool. */
-  valid(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
+  /** Like `checkInput`, without the further needs of the tool. */
+  validateInput(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
-    if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
-    const found = tool.validate(
+    if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.validateLargeInput(tool, request);
+    const verdict = tool.validate(
       request.input,
       refuseOversized(request, this.config.toolInput),
       holderOf(request),
     );
-    if (found instanceof Promise) return found.then((verdict) => this.admitted(tool, request, verdict));
-    return this.admitted(tool, request, found);
+    if (verdict instanceof Promise) return verdict.then((late) => this.applyVerdict(tool, request, late));
+    return this.applyVerdict(tool, request, verdict);
   }
 
-  private async largeInput(tool: Tool, request: CallRequest): Promise<CallRequest> {
+  /** Validates an input in several turns of the event loop, so that other calls go on meanwhile. */
+  private async validateLargeInput(tool: Tool, request: CallRequest): Promise<CallRequest> {
     await nextTurn();
     const bytes = refuseOversized(request, this.config.toolInput);
     await nextTurn();
     const verdict = await tool.validate(request.input, bytes, holderOf(request));
-    const call = await this.admitted(tool, request, verdict);
+    const call = await this.applyVerdict(tool, request, verdict);
     await nextTurn();
     return call;
   }
 
-  private admitted(tool: Tool, request: CallRequest, verdict: Verdict): CallRequest | Promise<CallRequest> {
+  /** Goes on after the tool's schema has judged the input. @throws Refusal if it is invalid or the tool refuses it */
+  private applyVerdict(
+    tool: Tool,
+    request: CallRequest,
+    verdict: Verdict,
+  ): CallRequest | Promise<CallRequest> {
     if ('repaired' in verdict) {
       const call = { ...request, input: verdict.repaired };
       // A text that was parsed as JSON may be nested.
       refuseOversized({ input: call.input }, this.config.toolInput);
-      return this.admitted(tool, call, []);
+      return this.applyVerdict(tool, call, []);
     }
     if (verdict.length > 0) throw invalidInput(verdict);
     const reason = tool.refuses?.(request.input, request.principal);
@@ -83,6 +89,7 @@ export class CallChecks {
   }
 }
 
+/** The refusal that names all invalid fields. */
 function invalidInput(problems: readonly FieldProblem[]): Refusal {
   const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
   const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');

@@ -13,6 +13,7 @@ import type { Tool } from '../../web/contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 import type { OutcomeStatus, ToolOutcome } from '../../web/contract/tool-outcome.js';
 
+/** Names of metrics. */
 const calls = 'toolkeeper_calls_total';
 const durations = 'toolkeeper_call_duration_seconds';
 const inFlight = 'toolkeeper_calls_in_flight';
@@ -20,12 +21,12 @@ const refusals = 'toolkeeper_refusals_total';
 const replays = 'toolkeeper_idempotent_replays_total';
 const cachedAnswers = 'toolkeeper_cached_answers_total';
 
-type Child = ReturnType<Counter['labels']>;
+type CounterSeries = ReturnType<Counter['labels']>;
 
 /** Metric series of one tool, which each execution changes. */
 interface ToolSeries {
   readonly inFlight: ReturnType<Gauge['labels']>;
-  readonly calls: Readonly<Record<OutcomeStatus, Child>>;
+  readonly calls: Readonly<Record<OutcomeStatus, CounterSeries>>;
   readonly durations: ReturnType<Histogram['labels']>;
   /** Successful calls of agents since the start. */
   uses: number;
@@ -79,7 +80,7 @@ export class CallReports {
     private readonly events: CallEvents,
   ) {
     this.traced = tracer.on;
-    events.subscribe('executed', (event) => this.executed(event));
+    events.subscribe('executed', (event) => this.onExecuted(event));
     events.subscribe('cached', ({ tool, how }) => this.cachedAnswers.inc({ tool, kind: how }));
     events.subscribe('refused', ({ tool, refusal }) => this.refusals.inc({ tool, reason: refusal.code }));
   }
@@ -123,6 +124,7 @@ export class CallReports {
     if (this.log.isVerbose()) this.log.write({ tool, event: 'execute', requestId });
   }
 
+  /** Reports the end of an execution. */
   executionEnded({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.dec();
@@ -138,6 +140,7 @@ export class CallReports {
   /** Reports a refused call. @param tool undefined if no tool has the name, or if the caller may not know about it */
   refused(tool: Tool | undefined, { input, context, kind }: CallRequest, refusal: Refusal): void {
     const { code: reason } = refusal;
+    // Events are for tools that callers can name, not for the hidden ones of MCP servers.
     if (!tool || kind) return this.refusals.inc({ tool: tool?.definition.name ?? 'unknown', reason });
     this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
   }
@@ -159,7 +162,7 @@ export class CallReports {
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers, findings]);
   }
 
-  private executed({
+  private onExecuted({
     tool,
     status,
     test,
@@ -178,10 +181,11 @@ export class CallReports {
     if (fault) this.log.write({ tool, event: 'error', requestId: context.requestId, error });
   }
 
+  /** The series of a tool, made at its first execution. */
   private seriesOf(tool: string): ToolSeries {
     const known = this.byTool.get(tool);
     if (known) return known;
-    const calls = (status: OutcomeStatus): Child => this.calls.labels({ tool, status });
+    const calls = (status: OutcomeStatus): CounterSeries => this.calls.labels({ tool, status });
     const series = {
       inFlight: this.inFlight.labels({ tool }),
       calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },

@@ -10,7 +10,7 @@ import { callerIdOf } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 
 /** The content of a `requestState`, which the caller sends back encrypted. */
-interface State extends Round {
+interface RoundState extends Round {
   readonly expiresAt: number;
   /** These four bind the state to its call. */
   readonly caller: string;
@@ -23,7 +23,8 @@ interface State extends Round {
   readonly theirs: string | undefined;
 }
 
-const foreign = {
+/** Why a state cannot be used, by the member that differs from the call's. */
+const whyForeign = {
   caller: 'belongs to a call of another caller',
   project: 'belongs to a call in another project',
   tool: 'belongs to a call of another tool',
@@ -77,13 +78,16 @@ export class CallRounds {
     }
   }
 
-  /** Counts the use of a state, which is valid once. @throws Problem `invalid_request` if it belongs to another call or was used before */
+  /**
+   * Counts the use of a state, which is valid once.
+   * @throws Problem `invalid_request` if it belongs to another call or was used before
+   */
   async claimRound(request: CallRequest, answers: Answers): Promise<Taken> {
     const { executionId, number } = this.openState(request, answers);
     const subject = `round ${number} of ${executionId}`;
     const counter = { kind: 'rate', project: '', subject, name: '' } as const;
     const claim = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
-    if (!claim.granted) throw wrong('was used already: a round is answered once');
+    if (!claim.granted) throw invalidState('was used already: a round is answered once');
     return claim;
   }
 
@@ -91,8 +95,8 @@ export class CallRounds {
   withState({ inputRequests, requestState: theirs }: InputRequired, call: ToolCall): InputRequired {
     const { ticket, asks } = call;
     const { executionId, deadline } = ticket;
-    const state: State = {
-      ...boundTo(call),
+    const state: RoundState = {
+      ...bindingOf(call),
       executionId,
       startedAt: ticket.startedAt,
       spentMs: ticket.elapsedMs(),
@@ -105,14 +109,15 @@ export class CallRounds {
   }
 
   /** The content of a state. @throws Problem `invalid_request` if it expired or belongs to another call */
-  private openState(request: CallRequest, { requestState = '' }: Answers): State {
-    const state = this.sealed.open(requestState) as State | undefined;
-    if (!state) throw wrong('was altered, or is none of this server');
+  private openState(request: CallRequest, { requestState = '' }: Answers): RoundState {
+    const state = this.sealed.open(requestState) as RoundState | undefined;
+    if (!state) throw invalidState('was altered, or is none of this server');
     if (state.expiresAt < Date.now())
-      throw wrong(`has expired: answers are taken for ${maxAskedMs / 60_000} minutes`);
-    const own = boundTo(request);
-    for (const [member, why] of Object.entries(foreign))
-      if (own[member as keyof typeof own] !== state[member as keyof typeof own]) throw wrong(why);
+      throw invalidState(`has expired: answers are taken for ${maxAskedMs / 60_000} minutes`);
+    const binding = bindingOf(request);
+    for (const [member, why] of Object.entries(whyForeign))
+      if (binding[member as keyof typeof binding] !== state[member as keyof typeof binding])
+        throw invalidState(why);
     return state;
   }
 
@@ -122,15 +127,17 @@ export class CallRounds {
       if (error instanceof Problem && error.code === 'not_found') return undefined;
       throw error;
     });
-    if (record) throw wrong(`belongs to an execution that has ended (${record.errorType ?? record.status})`);
+    if (record)
+      throw invalidState(`belongs to an execution that has ended (${record.errorType ?? record.status})`);
   }
 }
 
-const boundTo = ({ principal, context, tool, input }: CallRequest) => ({
+/** The members that bind a state to its call. */
+const bindingOf = ({ principal, context, tool, input }: CallRequest) => ({
   caller: `${callerIdOf(principal)} ${principal.userId}`,
   project: context.projectId,
   tool,
   input: sha256(canonicalJson(input)),
 });
 
-const wrong = (why: string): Problem => invalidRequest({ pointer: '/requestState', detail: why });
+const invalidState = (why: string): Problem => invalidRequest({ pointer: '/requestState', detail: why });

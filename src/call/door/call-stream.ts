@@ -16,7 +16,7 @@ type StreamEntry =
   | { readonly type: 'question_withdrawn'; readonly questionId: string };
 
 /** Max notices that wait for a slow client; the oldest are dropped. */
-const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+const ringLimits = { maxEntries: 10_000, maxBytes: 262_144 };
 
 /**
  * Runs a call and streams its notices, then its outcome, as server-sent events. The stream begins when the call cannot be
@@ -31,28 +31,29 @@ export async function streamCall(
   heartbeatMs: number,
   questions: OpenQuestions,
 ): Promise<Readable> {
-  const notices = new EventRing<StreamEntry>(waiting);
-  const live: Asks['live'] = (question, over) => {
+  const notices = new EventRing<StreamEntry>(ringLimits);
+  const live: Asks['live'] = (question, ended) => {
     const to = {
       send: (questionId: string) => void notices.append({ type: 'question', questionId, ...question }),
       withdraw: (questionId: string) => void notices.append({ type: 'question_withdrawn', questionId }),
     };
-    return questions.ask(request.principal, to, over);
+    return questions.ask(request.principal, to, ended);
   };
   const started = Promise.withResolvers<CallStart>();
-  const ended = run({
+  const answer = run({
     ...request,
     ...(request.asks && { asks: { ...request.asks, live } }),
     onStart: started.resolve,
     onProgress: (notice) => void notices.append(notice),
   });
   // A cached answer never starts.
-  const begun = await Promise.race([started.promise, ended]);
-  const headers = headersOf(begun);
+  const startOrAnswer = await Promise.race([started.promise, answer]);
+  const headers = headersOf(startOrAnswer);
   void reply.headers({ ...headers, ...sseHeaders });
-  const greeting = 'outcome' in begun ? undefined : sseComment(`execution ${begun.executionId}`);
+  const greeting =
+    'outcome' in startOrAnswer ? undefined : sseComment(`execution ${startOrAnswer.executionId}`);
   const stream = new SseStream({ ring: notices, place: 0, eventOf, missedEvent }, { greeting }, heartbeatMs);
-  const last = ended.then(({ outcome }) => ({ event: 'outcome', data: outcome }));
+  const last = answer.then(({ outcome }) => ({ event: 'outcome', data: outcome }));
   finishWith(stream, last, request.context.requestId);
   return stream;
 }

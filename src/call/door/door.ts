@@ -53,7 +53,7 @@ export class ToolCapacityGuard implements CanActivate {
     }
   }
 
-  /** Tells the caller to retry at once if there are other replicas: one of them may have capacity. */
+  /** The refusal, with the advice to retry at once if there are other replicas: one of them may have capacity. */
   private withRetryHint({ code, detail, details }: Refusal): Refusal {
     const retryElsewhere = this.replicas.count > 1;
     return new Refusal(code, detail, {
@@ -74,7 +74,7 @@ const minOwnShare = 0.9;
 @Injectable()
 export class Door implements OnApplicationBootstrap {
   /** `execute` behind its guards and its interceptor, as Nest runs them. Set at bootstrap. */
-  private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+  private enter: (call: ToolCall) => Promise<ToolOutcome> = refuseWhileStarting;
 
   constructor(
     private readonly registry: ToolRegistry,
@@ -85,6 +85,16 @@ export class Door implements OnApplicationBootstrap {
     private readonly rounds: CallRounds,
     private readonly contexts: ExternalContextCreator,
   ) {}
+
+  /** Sets `enter`, and checks that it is guarded. */
+  async onApplicationBootstrap(): Promise<void> {
+    const options = { guards: true, interceptors: true, filters: false };
+    // The method itself, not a bound copy: Nest reads guards and interceptor from it.
+    const execute = Reflect.get(Door.prototype, 'execute') as (...args: unknown[]) => unknown;
+    const unset = [undefined, undefined, undefined, undefined] as const;
+    this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
+    await this.selfTest();
+  }
 
   /** Calls a tool by name. @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
@@ -99,6 +109,7 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
+  /** Answers a call of a tool; the first step that all calls share. */
   private answer(tool: Tool | undefined, original: CallRequest): Promise<CallAnswer> {
     const { name } = tool?.definition ?? { name: original.tool };
     // The tool's own name replaces a platform's alias.
@@ -118,11 +129,12 @@ export class Door implements OnApplicationBootstrap {
   async accept(request: CallRequest, isAsked = false): Promise<void> {
     const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
     try {
-      await this.checks.caller(isAsked ? { ...request, queued: true } : request);
-      const loaded = tool?.load ? await this.registry.loaded(tool, tool.definition.timeoutMs) : tool;
-      await this.checks[isAsked ? 'valid' : 'input'](requireTool(loaded, request), request);
+      await this.checks.checkCaller(isAsked ? { ...request, queued: true } : request);
+      const loaded = tool?.load ? await this.registry.load(tool, tool.definition.timeoutMs) : tool;
+      const known = requireTool(loaded, request);
+      await (isAsked ? this.checks.validateInput(known, request) : this.checks.checkInput(known, request));
     } catch (error) {
-      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+      throw error instanceof Refusal ? this.reportRefusal(tool, request, error) : error;
     }
   }
 
@@ -132,19 +144,22 @@ export class Door implements OnApplicationBootstrap {
     const deadline = Deadline.ofSmallest([request.timeoutMs, limitMs]);
     const { idempotencyKey } = request;
     try {
-      const counted = this.checks.caller(request);
-      if (counted) await counted;
-      const loaded = tool?.load ? await this.registry.loaded(tool, deadline.remainingMs()) : tool;
+      const counting = this.checks.checkCaller(request);
+      if (counting) await counting;
+      const loaded = tool?.load ? await this.registry.load(tool, deadline.remainingMs()) : tool;
       return await (idempotencyKey === undefined
         ? this.admit(loaded, request, deadline, request.executionId ?? newId())
         : this.once(loaded, { ...request, idempotencyKey, deadline }));
     } catch (error) {
-      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+      throw error instanceof Refusal ? this.reportRefusal(tool, request, error) : error;
     }
   }
 
-  /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
-  private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
+  /**
+   * Reports a refusal.
+   * @returns it with the tool's fallback for an LLM, unless the caller may know nothing about the tool
+   */
+  private reportRefusal(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
     const visibleTool = refusal.code === 'forbidden' ? undefined : tool;
     this.reports.refused(visibleTool, request, refusal);
     const fallback = visibleTool && fallbackOf(visibleTool, refusal.detail);
@@ -164,8 +179,8 @@ export class Door implements OnApplicationBootstrap {
     const cancellation = request.queued ? request.cancellation : undefined;
     // The outcome is stored under the key, so the call has one round, unless its job carries it through all of them.
     const asks = isLive(request.asks) || request.queued ? request.asks : undefined;
-    const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
-    const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
+    const withoutSecrets = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
+    const answer = await this.keys.once({ ...request, idempotent, withoutSecrets }, (executionId, begin) =>
       this.admit(tool, { ...request, cancellation, begin, asks }, request.deadline, executionId),
     );
     if (answer.replayed) this.reports.replayed(answer.outcome.tool);
@@ -180,7 +195,7 @@ export class Door implements OnApplicationBootstrap {
     executionId: string,
   ): Promise<CallAnswer> {
     const tool = requireTool(candidate, request);
-    const checked = this.checks.input(tool, request);
+    const checked = this.checks.checkInput(tool, request);
     const valid = checked instanceof Promise ? await checked : checked;
     const ticket = new CallTicket(executionId, tool, deadline);
     const call: ToolCall = { ...valid, ticket };
@@ -207,18 +222,19 @@ export class Door implements OnApplicationBootstrap {
   execute(call: ToolCall): Promise<ToolOutcome> {
     const { ticket } = call;
     ticket.assertAdmitted();
-    if (ticket.kept) return Promise.resolve(this.cached(call, ticket.kept));
+    if (ticket.kept) return Promise.resolve(this.answerFromCache(call, ticket.kept));
     call.onStart?.({ executionId: ticket.executionId, budget: ticket.budget });
     this.reports.executionStarted(call);
     return this.reports.traced ? this.reports.spanOfExecution(() => this.run(call)) : this.run(call);
   }
 
+  /** Runs the tool. Its failures are outcomes. */
   private async run(call: ToolCall): Promise<ToolOutcome> {
     const { ticket, context, principal, begin, onProgress, asks, cancellation = new Cancellation() } = call;
     const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    const fromCall = { context, principal, begin, onProgress, asks, cancellation };
-    const run = { executionId, deadline, probe, notes, ...fromCall };
+    const ofCaller = { context, principal, begin, onProgress, asks, cancellation };
+    const run = { executionId, deadline, probe, notes, ...ofCaller };
     try {
       if (begin && !tool.waitsForProcess) await begin();
       const result = await (ticket.slot ?? tool).run(call.input, run);
@@ -234,22 +250,13 @@ export class Door implements OnApplicationBootstrap {
   }
 
   /** The outcome of an earlier equal call, as this call's caller reads it. */
-  private cached(call: ToolCall, kept: CachedAnswer): ToolOutcome {
+  private answerFromCache(call: ToolCall, kept: CachedAnswer): ToolOutcome {
     const { tool } = call.ticket;
     const { outcome } = kept;
     tool.onReuse?.(outcome.result, call.context);
     this.reports.cached(call, kept);
     const result = tool.asReused ? tool.asReused(outcome.result) : outcome.result;
     return { ...outcome, result, cached: true };
-  }
-
-  async onApplicationBootstrap(): Promise<void> {
-    const options = { guards: true, interceptors: true, filters: false };
-    // The method itself, not a bound copy: Nest reads guards and interceptor from it.
-    const execute = Reflect.get(Door.prototype, 'execute') as (...args: unknown[]) => unknown;
-    const unset = [undefined, undefined, undefined, undefined] as const;
-    this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
-    await this.selfTest();
   }
 
   /** Checks that guards can refuse a call: if they were wired wrongly, all calls would pass. */
@@ -288,6 +295,7 @@ function requireTool(tool: Tool | undefined, request: CallRequest): Tool {
   throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
 }
 
+/** Members of an outcome that do not depend on its status. */
 const baseOf = (ticket: CallTicket) => ({
   executionId: ticket.executionId,
   tool: ticket.tool.definition.name,
@@ -310,6 +318,7 @@ function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: T
   return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * minOwnShare;
 }
 
-function notYet(): never {
+/** Stands for `enter` until bootstrap. */
+function refuseWhileStarting(): never {
   throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
 }

@@ -8,6 +8,7 @@ import type { CallContext, Lister } from '../../web/contract/tool.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
+import type { AppConfig } from '../../base/config/app-config.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
 
 /** The members of `context` in a body. Each may be a header instead. */
@@ -15,6 +16,7 @@ type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent' | 'trac
   readonly timeoutMs?: number;
 };
 
+/** The body of a call. */
 interface ExecuteBody {
   readonly input: unknown;
   /** Read by asynchronous executions. */
@@ -27,7 +29,7 @@ interface ExecuteBody {
 
 /** Max characters of an id or a name, in the body and in headers. */
 const maxTextLength = 256;
-const text = { type: 'string', minLength: 1, maxLength: maxTextLength, pattern: '^[^\\x00-\\x1f]*$' };
+const textSchema = { type: 'string', minLength: 1, maxLength: maxTextLength, pattern: '^[^\\x00-\\x1f]*$' };
 
 /** Schema of a call's body. The tool's own schema checks `input`. */
 export const executeBodySchema = {
@@ -57,13 +59,13 @@ export const executeBodySchema = {
       type: 'object',
       additionalProperties: false,
       properties: {
-        userId: text,
-        sessionId: text,
-        requestId: text,
-        investigationId: text,
-        runId: text,
-        threadId: text,
-        uiSession: text,
+        userId: textSchema,
+        sessionId: textSchema,
+        requestId: textSchema,
+        investigationId: textSchema,
+        runId: textSchema,
+        threadId: textSchema,
+        uiSession: textSchema,
         labels: {
           type: 'object',
           maxProperties: 64,
@@ -77,10 +79,10 @@ export const executeBodySchema = {
 
 /** The schema is compiled, because the class-based pipe would copy the whole input of each call. */
 const { problemsOf } = compileSchema(executeBodySchema);
-const context = compileSchema(executeBodySchema.properties.context);
+const contextSchema = compileSchema(executeBodySchema.properties.context);
 
 /** An opaque text of the caller, such as a UUID or the quoted string of the IETF's draft. */
-const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
+const keyPattern = /^[\x20-\x7e]{1,255}$/;
 
 /** A call as a transport has read it. */
 export interface AskedCall {
@@ -97,12 +99,13 @@ export interface AskedCall {
 /**
  * The call in a request `POST …/{name}/…`. It reads the request as a whole, because Nest makes a context and awaits pipes for
  * each parameter of a handler.
+ * @param takesWebhook whether the body may name a webhook
  * @throws Problem `invalid_request` naming the fields
  */
 export function incomingCall(request: FastifyRequest, takesWebhook = false): CallRequest {
   const body = request.body ?? {};
-  assertNone(problemsOf(body));
-  const { input = {}, context, webhookUrl, ...about } = body as Partial<ExecuteBody>;
+  assertNoErrors(problemsOf(body));
+  const { input = {}, context, webhookUrl, ...asksBody } = body as Partial<ExecuteBody>;
   if (webhookUrl !== undefined && !takesWebhook)
     throw invalidRequest({
       pointer: '/webhookUrl',
@@ -112,9 +115,12 @@ export function incomingCall(request: FastifyRequest, takesWebhook = false): Cal
   // A generated request id is also the execution's id. An id of the caller may be used twice.
   const isGenerated = request.headers['x-request-id'] !== request.id;
   const call = checkedCall(asked, request, isGenerated ? request.id : undefined);
-  return about.elicitation || about.requestState !== undefined ? { ...call, asks: asksOf(about) } : call;
+  return asksBody.elicitation || asksBody.requestState !== undefined
+    ? { ...call, asks: asksOf(asksBody) }
+    : call;
 }
 
+/** The ways to ask the caller, and its answers. */
 const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<ExecuteBody>): Asks => ({
   capabilities: elicitation ? { elicitation } : {},
   ...(requestState !== undefined && { answers: { inputResponses, requestState } }),
@@ -123,37 +129,38 @@ const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<Exec
 /** A call with the context of its body and of the request's headers. @throws Problem `invalid_request` naming the fields */
 export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
   if (asked.context !== undefined) {
-    const errors = context.problemsOf(asked.context);
-    assertNone(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
+    const errors = contextSchema.problemsOf(asked.context);
+    assertNoErrors(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
   }
   return checkedCall(asked, request);
 }
 
+/** A call whose context was checked. */
 function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: string): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
   const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'], trace = {} } = asked;
-  const own = context as ContextBody;
+  const body = context as ContextBody;
   return {
     tool,
     input,
-    context: contextOf(own, request, principal, trace),
+    context: contextOf(body, request, principal, trace),
     principal,
     address: request.ip,
-    timeoutMs: own.timeoutMs,
+    timeoutMs: body.timeoutMs,
     cancellation: request.cancellation,
     executionId,
-    idempotencyKey: wellFormed(idempotencyKey),
+    idempotencyKey: checkedKey(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }
 
 /** @throws Problem `invalid_request` if there are errors */
-function assertNone(errors: readonly FieldProblem[]): void {
+function assertNoErrors(errors: readonly FieldProblem[]): void {
   if (errors.length > 0) throw invalidRequest(...errors);
 }
 
-/** The body takes precedence over headers. Defaults: the key's owner and its first project. */
+/** The context of a call. The body takes precedence over headers. Defaults: the key's owner and its first project. */
 function contextOf(
   body: ContextBody,
   { id, headers }: FastifyRequest,
@@ -187,26 +194,49 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
   return textOf(headers[name]);
 }
 
+/** A text, cut to the max length; undefined if the value is none. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
 
-function wellFormed(key: unknown): string | undefined {
+/** The idempotency key. @throws Problem `invalid_request` if it is malformed */
+function checkedKey(key: unknown): string | undefined {
   if (key === undefined) return undefined;
-  if (typeof key === 'string' && wellFormedKey.test(key)) return key;
+  if (typeof key === 'string' && keyPattern.test(key)) return key;
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
+}
+
+/** The webhook URL in a body, if any. @throws Problem `invalid_request` for a URL that webhooks must not use */
+export function webhookUrlIn(
+  body: unknown,
+  { webhookSecret, outbound }: Pick<AppConfig['builtinTools'], 'webhookSecret' | 'outbound'>,
+): string | undefined {
+  const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
+  if (webhookUrl === undefined) return undefined;
+  const invalidUrl = (detail: string): Problem => invalidRequest({ pointer: '/webhookUrl', detail });
+  const url = URL.parse(webhookUrl);
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '')
+    throw invalidUrl('must be an http or https URL without a password');
+  if (webhookSecret === undefined)
+    throw invalidUrl(
+      'cannot be used: webhooks to callers are signed with SEND_WEBHOOK_SECRET, which is not set',
+    );
+  const obstacle = outbound.literalObstacle(url);
+  if (obstacle !== undefined)
+    throw invalidUrl(`cannot be reached (${obstacle}); OUTBOUND_ALLOW allows more, except metadata services`);
+  return webhookUrl;
 }
 
 /** Whether the caller asks for an answer before the tool has run (RFC 7240). */
 export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
   /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
 
-const replayed = { 'Idempotent-Replayed': 'true' };
+const replayHeaders = { 'Idempotent-Replayed': 'true' };
 
 /** Additional headers of an answer, if any. */
 export function headersOf({
   budget,
   replayed: isReplay,
 }: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
-  if (isReplay) return replayed;
+  if (isReplay) return replayHeaders;
   return budget && rateLimitHeaders(budget);
 }

@@ -13,6 +13,7 @@ export interface ServerOffer {
   readonly isUnprefixed: boolean;
   /** Approved instructions. */
   readonly instructions?: string | undefined;
+  /** Whether it answers `completion/complete`. */
   readonly completes: boolean;
   /** Resources that its tools name as pages for their results. Not all servers list them. */
   readonly pages: readonly string[];
@@ -20,6 +21,7 @@ export interface ServerOffer {
 
 /** The hidden tool of an MCP server. Reads, prompts and completions are calls of it. */
 export interface ServerTool extends Tool {
+  /** Name of the MCP server. */
   readonly server: string;
   /** The offer to a project, as its processes list it. */
   offer(project: string): ServerOffer;
@@ -29,7 +31,7 @@ export interface ServerTool extends Tool {
   wake(project: string): Promise<void>;
 }
 
-/** The name of a server's hidden tool. No other tool has such a name, but patterns for all tools of the server match it. */
+/** The name of an MCP server's hidden tool. No other tool has such a name, but patterns for all tools of the server match it. */
 export const serverToolName = (server: string): string => `${server}__/mcp`;
 
 /** The page that shows a tool's results (MCP Apps), as its `_meta` names it. */

@@ -41,3 +41,23 @@ describe('a name that is not known', () => {
     expect(await registry.lookUp('elsewhere')).toBeUndefined();
   });
 });
+
+describe('an exchange of tools', () => {
+  const exchanged = (...added: string[]) => {
+    const registry = new ToolRegistry(new KnownTools());
+    const old = ['first', 'second'].map(toolNamed);
+    for (const tool of old) registry.register(tool);
+    let changes = 0;
+    registry.changes.subscribe(() => (changes += 1));
+    registry.exchange(old, added.map(toolNamed));
+    return { changes, names: registry.all().map(({ definition }) => definition.name) };
+  };
+
+  it('reports no change if the definitions stay the same', () => {
+    expect(exchanged('first', 'second')).toEqual({ changes: 0, names: ['first', 'second'] });
+  });
+
+  it.each([[['first']], [['first', 'first']], [['first', 'third']]])('reports a change to %j', (added) => {
+    expect(exchanged(...added)).toEqual({ changes: 1, names: [...new Set(added)] });
+  });
+});

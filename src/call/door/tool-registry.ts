@@ -21,17 +21,19 @@ const unknownNames = { max: 1_000, ttl: 1_000 };
 /** Max names to look up in the database at a time, so that many invented names do not take all connections. */
 const maxFetches = 4;
 
-/** The reason for callers. Other messages may name hosts. */
+/** The reason, as callers may see it: the messages of other errors may name hosts. */
 const whyNotLoaded = (error: unknown): string =>
   (error instanceof Problem && error.detail) ||
   (isDatabaseUnavailable(error) ? 'the database does not answer' : 'the log has the reason');
+
+const nameOf = ({ definition }: Tool): string => definition.name;
 
 /** All tools that can be called now, by name. */
 @Injectable()
 export class ToolRegistry {
   private readonly tools = new Map<string, Tool>();
   /** Created by the first lookup after a change. */
-  private names: PlatformNames | undefined;
+  private currentPlatformNames: PlatformNames | undefined;
   /** Set by the module of custom tools, which this one cannot import. */
   history: ToolHistory | undefined;
   /** Loads a tool that another replica may have just registered. Set by the module of custom tools. */
@@ -40,7 +42,9 @@ export class ToolRegistry {
   readonly disabled = new Map<string, readonly string[]>();
   /** Hidden tools of MCP servers, by name. No list contains them. */
   private readonly servers = new Map<string, ServerTool>();
+  /** Lookups in the database under way, by name. */
   private readonly fetches = new Map<string, Promise<void>>();
+  /** Names that were not found a moment ago. */
   private readonly unknown = new LRUCache<string, true>(unknownNames);
   private readonly logger = new Logger(ToolRegistry.name);
   /** Emits after each change; the MCP server notifies its clients. */
@@ -53,7 +57,7 @@ export class ToolRegistry {
   );
 
   constructor(private readonly knownTools: KnownTools) {
-    knownTools.unavailable = (name) => this.unavailable(name);
+    knownTools.unavailable = (name) => this.unavailabilityOf(name);
   }
 
   /** Adds a tool. @throws Problem `conflict` if another tool has the name */
@@ -74,28 +78,34 @@ export class ToolRegistry {
    * no change is emitted.
    */
   exchange(removed: readonly Tool[], added: readonly Tool[]): void {
-    const isSame = removed.length === added.length && added.every((tool) => this.isDescribedBy(tool));
-    for (const tool of removed)
-      if (this.find(tool.definition.name) === tool) this.tools.delete(tool.definition.name);
-    for (const tool of added) this.tools.set(tool.definition.name, tool);
+    const addedNames = new Set(added.map(nameOf));
+    const isSame =
+      removed.every((tool) => addedNames.has(nameOf(tool))) &&
+      added.every((tool) => this.replacesEqual(tool));
+    for (const tool of removed) if (this.tools.get(nameOf(tool)) === tool) this.tools.delete(nameOf(tool));
+    for (const tool of added) this.tools.set(nameOf(tool), tool);
     if (!isSame) this.announce();
   }
 
   /**
    * Loads a tool of which only the definition is known.
+   * @param placeholder the tool as it is registered until then
    * @returns the loaded tool; undefined if it cannot be called
    * @throws Refusal `tool_unavailable` if it is not loaded in time
    */
-  async loaded(tool: Tool, withinMs: number): Promise<Tool | undefined> {
-    const { name } = tool.definition;
-    const loads = endsWithin(withinMs, tool.load?.() ?? Promise.resolve());
-    const why = await loads.then((inTime) => !inTime && `it took over ${withinMs} ms`, whyNotLoaded);
-    if (why !== false)
-      throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, {
+  async load(placeholder: Tool, withinMs: number): Promise<Tool | undefined> {
+    const name = nameOf(placeholder);
+    const failure = await endsWithin(withinMs, placeholder.load?.() ?? Promise.resolve()).then(
+      (inTime) => (inTime ? undefined : `it took over ${withinMs} ms`),
+      whyNotLoaded,
+    );
+    if (failure !== undefined)
+      throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${failure}`, {
         retryAfterMs: 1_000,
       });
-    const loadedTool = this.find(name);
-    return loadedTool?.load ? undefined : loadedTool;
+    const tool = this.find(name);
+    // Still a placeholder: the tool cannot be called.
+    return tool?.load ? undefined : tool;
   }
 
   /** Adds or replaces an MCP server's hidden tool. */
@@ -104,6 +114,7 @@ export class ToolRegistry {
     this.offers.emit();
   }
 
+  /** Removes an MCP server's hidden tool. */
   deleteServer(server: string): void {
     if (this.servers.delete(serverToolName(server))) this.offers.emit();
   }
@@ -116,13 +127,6 @@ export class ToolRegistry {
   /** The hidden tools of all MCP servers, by the servers' names. */
   allServers(): ServerTool[] {
     return [...this.servers.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
-  }
-
-  private unavailable(name: string): Unavailability | undefined {
-    const tool = this.tools.get(name);
-    if (tool) return tool.unavailable?.();
-    const isDisabled = [...this.disabled.values()].some((names) => names.includes(name));
-    return isDisabled ? { state: 'disabled', why: 'An operator has disabled it' } : undefined;
   }
 
   /** A tool by its name, or by its alias on a platform. */
@@ -177,18 +181,27 @@ export class ToolRegistry {
     return this.tools.size;
   }
 
-  /** Whether the registered tool of its name is another one with the same definition. */
-  private isDescribedBy(tool: Tool): boolean {
+  /** Why a registered tool, or one of a disabled custom tool, cannot be called now. */
+  private unavailabilityOf(name: string): Unavailability | undefined {
+    const tool = this.tools.get(name);
+    if (tool) return tool.unavailable?.();
+    const isDisabled = [...this.disabled.values()].some((names) => names.includes(name));
+    return isDisabled ? { state: 'disabled', why: 'An operator has disabled it' } : undefined;
+  }
+
+  /** Whether a tool would replace another one with an equal definition. */
+  private replacesEqual(tool: Tool): boolean {
     const before = this.tools.get(tool.definition.name);
     return before !== undefined && before !== tool && isDeepStrictEqual(before.definition, tool.definition);
   }
 
   private platformNames(): PlatformNames {
-    return (this.names ??= new PlatformNames(new Set(this.tools.keys())));
+    return (this.currentPlatformNames ??= new PlatformNames(new Set(this.tools.keys())));
   }
 
+  /** Reports a change of the tools. */
   private announce(): void {
-    this.names = undefined;
+    this.currentPlatformNames = undefined;
     const definitions = [...this.tools.values()].map(({ definition }) => definition);
     this.knownTools.set(definitions.map(({ name, thresholds }) => ({ name, thresholds })));
     this.changes.emit();

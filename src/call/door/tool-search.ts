@@ -25,26 +25,28 @@ interface Index {
 }
 
 /** Verbs in names of tools, each with synonyms that agents use. */
-const acts =
+const verbs =
   'list enumerate show give overview find, describe detail inspect view info information, create add make new register, ' +
   'update change edit modify alter correct rename, delete remove erase drop destroy purge rid, start launch, ' +
   'stop halt terminate kill, cancel abort, restart reboot, rotate renew replace reissue regenerate, ' +
   'export download dump, import upload ingest, archive shelve, restore recover undo, approve accept confirm, ' +
   'enable activate, disable deactivate suspend, copy clone duplicate, sync synchronise synchronize, send notify';
 
-const synonyms = acts.split(', ').flatMap((words) => {
-  const [act = '', ...others] = words.split(' ').map(stemmer);
-  return others.map((other) => [other, act] as const);
+const synonyms = verbs.split(', ').flatMap((words) => {
+  const [verb = '', ...others] = words.split(' ').map(stemmer);
+  return others.map((other) => [other, verb] as const);
 });
 
 const toolVocabulary: Vocabulary = { ...everyday, synonyms: new Map(synonyms) };
 
+/** Beginnings of questions about things. */
 const question = /^what\b|\b(which|how many|who (is|are))\b/gi;
 
 /** Replaces a question about things by the verb `list`. */
-const asAct = (query: string): string => query.replace(question, 'list');
+const withListVerb = (query: string): string => query.replace(question, 'list');
 
-const searched: Searched<ToolDefinition> = {
+/** The parts of a definition that are searched, by weight. */
+const searchedParts: Searched<ToolDefinition> = {
   fields: [
     { boost: 3, text: ({ name }) => name },
     { boost: 1.5, text: ({ tags }) => tags.join('\n') },
@@ -69,32 +71,36 @@ export class ToolSearch {
 
   /** Tools by confidence; equal ones: read-only tools first, then by use, then by name. */
   async find(query: string): Promise<FoundTool[]> {
-    const { tools, search } = await (this.index ??= this.read());
-    const { confidenceAt } = search.ask(asAct(query));
+    const { tools, search } = await (this.index ??= this.buildIndex());
+    const { confidenceAt } = search.ask(withListVerb(query));
     const part = query.trim().toLowerCase();
     return tools
-      .map((tool, at) => this.found(tool, rounded(confidenceAt(at))))
+      .map((tool, at) => this.ranked(tool, roundedUp(confidenceAt(at))))
       .filter(({ tool, confidence }) => confidence > 0 || tool.definition.name.toLowerCase().includes(part))
       .sort((a, b) => (a.place < b.place ? -1 : 1));
   }
 
-  private found(tool: Tool, confidence: number): FoundTool {
+  /** A result with its place in the order. */
+  private ranked(tool: Tool, confidence: number): FoundTool {
     const { name, annotations } = tool.definition;
     // Use is compared by powers of ten, so that the order stays the same from page to page.
-    const unused = 50 - Math.ceil(Math.log10(this.reports.usesOf(name) + 1));
+    const unused = maxPowerOfTen - Math.ceil(Math.log10(this.reports.usesOf(name) + 1));
     const rank = [(1 - confidence).toFixed(2), annotations.readOnly ? 0 : 1, unused, name];
     return { tool, confidence, place: rank.join(' ') };
   }
 
-  private async read(): Promise<Index> {
+  private async buildIndex(): Promise<Index> {
     const tools = this.registry.all();
     const definitions = tools.map(({ definition }) => definition);
-    return { tools, search: await LexicalSearch.of(definitions, searched) };
+    return { tools, search: await LexicalSearch.of(definitions, searchedParts) };
   }
 }
 
+/** Above the power of ten of any count, so that the difference has two digits. */
+const maxPowerOfTen = 50;
+
 /** Rounds up, because smaller differences come from the length of a description. */
-const rounded = (confidence: number): number => Math.ceil(confidence * 100) / 100;
+const roundedUp = (confidence: number): number => Math.ceil(confidence * 100) / 100;
 
 /** Names and descriptions of an input's members, nested ones included. */
 function membersOf(schema: JsonSchema): string[] {
@@ -108,7 +114,7 @@ function membersOf(schema: JsonSchema): string[] {
 }
 
 /** Min confidence of a tool to show to an agent, as measured by test/e2e/find-tools.e2e-spec.ts. */
-const fits = 0.3;
+const minConfidence = 0.3;
 
 const nothingFits =
   'Nothing fits: no tool here does that, by its words. Ask again in other words, or go on without a tool.';
@@ -132,20 +138,21 @@ export const findTools = (search: ToolSearch): Tool =>
     tags: ['tools'],
     run: async ({ query, limit }, { principal, context: { uiSession } }) => {
       const isFit = ({ tool, confidence }: FoundTool): boolean =>
-        (confidence === 0 || confidence >= fits) && isShown(tool, { principal, uiSession });
+        (confidence === 0 || confidence >= minConfidence) && isShown(tool, { principal, uiSession });
       const found = (await search.find(query)).filter(isFit);
       const fitting = found.filter(({ tool }) => tool.definition.name !== 'find_tools');
-      const left = fitting.splice(limit);
+      const others = fitting.splice(limit);
       const last = fitting.at(-1)?.confidence;
       return {
         tools: fitting.map(({ tool }) => described(tool.definition)),
-        total: fitting.length + left.length,
-        moreWithSameScore: left.filter(({ confidence }) => confidence === last).length,
+        total: fitting.length + others.length,
+        moreWithSameScore: others.filter(({ confidence }) => confidence === last).length,
         ...(last === undefined && { note: nothingFits }),
       };
     },
   });
 
+/** A definition, as `find_tools` shows it. */
 const described = ({ name, description, inputSchema }: ToolDefinition) => ({
   name,
   description,

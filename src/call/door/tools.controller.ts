@@ -35,6 +35,7 @@ import { OpenQuestions } from './open-questions.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
+/** Lists and calls tools. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @Controller('api/v1')
@@ -146,6 +147,7 @@ export class ToolsController {
   }
 }
 
+/** Replays recorded executions. Their other routes belong to the records, which cannot call tools. */
 @ApiRoutes('api/v1/tool-metrics/executions', 'tool-metrics', 'tools:admin')
 @UseInterceptors(UpToDateInterceptor)
 export class ReplaysController {
@@ -169,6 +171,7 @@ export class ReplaysController {
   }
 }
 
+/** Shows, continues and cancels asynchronous executions. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @ApiProblems('invalid_request', 'not_found', 'database_unavailable', 'unauthorized', 'forbidden')

@@ -37,8 +37,9 @@ export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 /** Answer of a call over HTTP: the outcome, questions to the caller, or an event stream. */
 export type ExecuteAnswer = ToolOutcome | dto.QuestionsView | Readable;
 
+/** Tools in a page of the list. */
 const defaultLimit = 100;
-/** Limit of the total size of a request's results, in results of max size. */
+/** Max total size of a request's results, as a multiple of CUSTOM_TOOLS_MAX_OUTPUT_BYTES. */
 const maxFullResults = 4;
 
 /** Lists tools and runs calls over HTTP. */
@@ -99,7 +100,7 @@ export class ToolsService {
     const { sseHeartbeatMs } = this.config.server;
     return acceptsEvents(request.headers)
       ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs, this.questions)
-      : answered(this.door.call(call), reply, call);
+      : answerCall(this.door.call(call), reply, call);
   }
 
   /**
@@ -112,18 +113,18 @@ export class ToolsService {
     const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs, this.questions);
-    return answered(run(call), reply, call);
+    return answerCall(run(call), reply, call);
   }
 
   /** Runs a test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal if it was not run */
   async tryCall(
     tool: Tool,
-    { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
+    { input, ...origin }: Pick<CallRequest, 'input' | 'replayOf'>,
     request: FastifyRequest,
   ): Promise<ToolOutcome> {
     refuseKey(request);
     const call = callOf({ tool: tool.definition.name, input }, request);
-    return (await this.door.test(tool, { ...call, ...mark })).outcome;
+    return (await this.door.test(tool, { ...call, ...origin })).outcome;
   }
 
   /**
@@ -134,7 +135,7 @@ export class ToolsService {
   async replay(id: string, body: dto.ReplayBody, request: FastifyRequest): Promise<dto.ReplayView> {
     const original = await this.metrics.execution(id);
     const payload = (await this.metrics.findPayload(original.metricId)) ?? null;
-    const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
+    const input = Object.hasOwn(body, 'input') ? body.input : storedInput(payload);
     const outcome = await this.registry.withTool(original.toolName, body.revision, (tool) =>
       this.tryCall(tool, { input, replayOf: original.metricId }, request),
     );
@@ -149,16 +150,20 @@ export class ToolsService {
     const { format, context } = body;
     const key = request.headers['idempotency-key'];
     const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
-    const toolCalls = body[member] ?? wrong('/toolCalls', 'is required');
-    if (body.tool_calls && body.toolCalls) wrong('/toolCalls', 'must be left out beside tool_calls');
-    const asked = toolCalls.map((wire, place) => {
-      const call = nativeCall(wire, format) ?? wrong(`/${member}/${place}`, unknownCall);
+    const toolCalls = body[member] ?? invalidField('/toolCalls', 'is required');
+    if (body.tool_calls && body.toolCalls) invalidField('/toolCalls', 'must be left out beside tool_calls');
+    const calls = toolCalls.map(
+      (wire, place) => nativeCall(wire, format) ?? invalidField(`/${member}/${place}`, unknownCall),
+    );
+    // The tool's schema restores the input, even if only another replica has registered the tool so far.
+    await Promise.all(calls.map(({ tool }) => this.registry.lookUp(tool)));
+    const requests = calls.map((call) => {
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
-      const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
-      return { call, request: callOf(toRun, request) };
+      const asked = { tool: call.tool, input: this.restoredInput(call), context, idempotencyKey };
+      return { call, request: callOf(asked, request) };
     });
-    const limited = this.sizeLimit(asked.length);
-    const results = asked.map(async ({ call, request: toRun }) => {
+    const limited = this.sizeLimit(calls.length);
+    const results = requests.map(async ({ call, request: toRun }) => {
       const startedAt = performance.now();
       const answer = limited(await this.answerTo(call, toRun));
       return call.answer(answer, performance.now() - startedAt);
@@ -178,6 +183,7 @@ export class ToolsService {
     const maxSize = maxFullResults * this.config.customTools.maxOutputBytes;
     let sizeLeft = maxSize;
     return (answer) => {
+      // Few results cannot exceed the limit, and are not measured.
       const size = calls > maxFullResults ? textOf(answer.parts ?? answer.value).length : 0;
       if (size > sizeLeft) return tooLarge(maxSize);
       sizeLeft -= size;
@@ -185,11 +191,13 @@ export class ToolsService {
     };
   }
 
-  private inputOf({ tool, input }: NativeCall): unknown {
-    const own = this.registry.find(tool)?.definition.inputSchema;
-    return own ? platformSchema(own).restored(input) : input;
+  /** The input of a native call, as the tool's schema has it and not the platform's. */
+  private restoredInput({ tool, input }: NativeCall): unknown {
+    const schema = this.registry.find(tool)?.definition.inputSchema;
+    return schema ? platformSchema(schema).restored(input) : input;
   }
 
+  /** Runs a native call. Its failure or refusal is an answer, too. */
   private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {
     const isMcp = this.registry.find(request.tool)?.definition.kind === 'mcp';
     try {
@@ -201,6 +209,7 @@ export class ToolsService {
   }
 }
 
+/** @throws Problem `invalid_request` for an Idempotency-Key */
 function refuseKey({ headers }: FastifyRequest): void {
   if (headers['idempotency-key'] !== undefined)
     throw new Problem('invalid_request', 'A test call takes no Idempotency-Key: it runs each time');
@@ -212,10 +221,11 @@ function assertStrictFormat({ format, strict }: dto.FormatQuery): void {
   throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
 }
 
+/** A tool in a list without a query. */
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
 
 /** Answers with the outcome of a call, or 202 with the tool's questions if the caller can be asked. */
-function answered(
+function answerCall(
   call: Promise<CallAnswer>,
   reply: FastifyReply,
   { asks }: CallRequest,
@@ -224,6 +234,7 @@ function answered(
   return asks ? outcome.catch((error: unknown) => questionsOf(error, reply)) : outcome;
 }
 
+/** Answers 202 with the tool's questions. @throws any other error than these */
 function questionsOf(error: unknown, reply: FastifyReply): dto.QuestionsView {
   if (!(error instanceof InputRequired)) throw error;
   void reply.status(202);
@@ -231,6 +242,7 @@ function questionsOf(error: unknown, reply: FastifyReply): dto.QuestionsView {
   return { executionId, status: 'input_required', inputRequests, requestState };
 }
 
+/** Sets the answer's headers. @returns its outcome */
 function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);
@@ -238,7 +250,7 @@ function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
 }
 
 /** The input of a stored payload. @throws Problem `invalid_request` if it is not there as it was sent */
-function inputOf(payload: PayloadView | null): unknown {
+function storedInput(payload: PayloadView | null): unknown {
   if (payload && 'input' in payload && !payload.redacted) return payload.input;
   let why = 'the original input was too large to be stored';
   if (payload === null) why = 'the original input was not captured, or its retention has ended';
@@ -246,6 +258,7 @@ function inputOf(payload: PayloadView | null): unknown {
   throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }
 
+/** Stands for a result beyond the limit. */
 const tooLarge = (maxSize: number): ReadableAnswer => ({
   failed: true,
   value:
@@ -255,6 +268,7 @@ const tooLarge = (maxSize: number): ReadableAnswer => ({
 
 const unknownCall = 'is no tool call of OpenAI, Anthropic or Distri';
 
-function wrong(pointer: string, detail: string): never {
+/** @throws Problem `invalid_request` that names a field */
+function invalidField(pointer: string, detail: string): never {
   throw invalidRequest({ pointer, detail });
 }

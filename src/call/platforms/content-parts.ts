@@ -5,8 +5,10 @@ export type FilePart = Readonly<Record<'kind' | 'mime' | 'data' | 'uri', string>
 /** A part of a result for a model. */
 export type Part = string | FilePart;
 
+/** Types of files that are texts. */
 const textTypes = /^text\/|^application\/(json|xml|yaml)$|\+(json|xml)$/;
-const pictures = /^image\/(png|jpeg|gif|webp)$/;
+/** Types of pictures that platforms accept. */
+const pictureTypes = /^image\/(png|jpeg|gif|webp)$/;
 const pdf = 'application/pdf';
 /** A text that is a file in base64, or as a data URL. */
 const encodedFile = /^data:[^,]{0,200};base64,|^[\w+/-]{256,}={0,2}$/;
@@ -28,6 +30,7 @@ export function fileOf(kind: string, mimeType: unknown, encoded: unknown, uri?: 
   return { kind, mime, data, uri: textIn(uri) };
 }
 
+/** A text; empty for any other value. */
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The JSON of a value, with a mark for each file in it. */
@@ -46,33 +49,38 @@ export function textOfPart(part: Part): string {
   return `[${`${part.kind} ${part.mime}`.trim()}, ${bytes} bytes${where}]`;
 }
 
+/** All parts as one text. */
 export const textOfParts = (parts: readonly Part[]): string => parts.map(textOfPart).join('\n');
 
-/** One text, or blocks if the platform accepts a file of the parts. @param form undefined for a file that it does not accept */
+/**
+ * One text, or blocks if the platform accepts a file of the parts.
+ * @param toBlock returns undefined for a file that the platform does not accept
+ */
 export function blocksOf(
   parts: readonly Part[],
   textType: string,
-  form: (file: FilePart) => object | undefined,
+  toBlock: (file: FilePart) => object | undefined,
 ): string | object[] {
   // A platform refuses the whole message for a file that is not base64, or a blank text.
   const isSound = ({ data }: FilePart): boolean =>
     data.length % 4 === 0 && data !== '' && !/[^A-Za-z0-9+/=]/.test(data);
-  const files = parts.map((part) => (typeof part !== 'string' && isSound(part) ? form(part) : undefined));
+  const files = parts.map((part) => (typeof part !== 'string' && isSound(part) ? toBlock(part) : undefined));
   if (!files.some(isObject)) return textOfParts(parts);
   const texts = parts.map(textOfPart).map((text) => (text.trim() === '' ? [] : { type: textType, text }));
   return parts.flatMap((_, at) => files[at] ?? texts[at] ?? []);
 }
 
+/** A file for Anthropic's Messages API; undefined if it does not accept the file. */
 export function anthropicFile({ mime, data }: FilePart): object | undefined {
   const source = { type: 'base64', media_type: mime, data };
-  if (pictures.test(mime)) return { type: 'image', source };
+  if (pictureTypes.test(mime)) return { type: 'image', source };
   return mime === pdf ? { type: 'document', source } : undefined;
 }
 
-/** A file for OpenAI's Responses API. */
+/** A file for OpenAI's Responses API; undefined if it does not accept the file. */
 export function responsesFile({ mime, data, uri }: FilePart): object | undefined {
   const url = `data:${mime};base64,${data}`;
-  if (pictures.test(mime)) return { type: 'input_image', image_url: url };
+  if (pictureTypes.test(mime)) return { type: 'input_image', image_url: url };
   const filename = /[^/\\]+\.pdf$/i.exec(uri)?.[0] ?? 'document.pdf';
   return mime === pdf ? { type: 'input_file', filename, file_data: url } : undefined;
 }

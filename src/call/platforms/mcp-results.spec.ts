@@ -1,4 +1,4 @@
-import { isSaid, mcpResult, partsOf } from './mcp-results.js';
+import { contains, mcpResult, partsOf } from './mcp-results.js';
 
 const text = (of: string) => ({ type: 'text', text: of });
 const picture = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' };
@@ -117,7 +117,7 @@ it.each<[string[], unknown, boolean]>([
   [['['.repeat(100_000)], { a: 1 }, false],
   [[`${'['.repeat(100_000)}${']'.repeat(100_000)}`], { a: 1 }, false],
 ])('%.60j gives %j: %s', (texts, value, expected) => {
-  expect(isSaid(texts, value)).toBe(expected);
+  expect(contains(texts, value)).toBe(expected);
 });
 
 it('a picture that is content and structured content is given once', () => {

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './content-parts.js';
 
+/** A block of MCP's content. */
 type Block = JsonObject & { readonly type: string };
 /** A result in MCP's form, with blocks that clients accept. */
 export type McpResult = JsonObject & {
@@ -12,11 +13,12 @@ export type McpResult = JsonObject & {
   readonly isError?: boolean;
 };
 
+/** A text as it is, any other value as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/** Required members of each kind of content, which must be texts. */
-const blocks = new Map<unknown, (block: JsonObject) => unknown[]>([
+/** Reads the members of each kind of content that must be texts. */
+const requiredTexts = new Map<unknown, (block: JsonObject) => unknown[]>([
   ['text', ({ text }) => [text]],
   ['image', ({ data, mimeType }) => [data, mimeType]],
   ['audio', ({ data, mimeType }) => [data, mimeType]],
@@ -31,22 +33,24 @@ const blocks = new Map<unknown, (block: JsonObject) => unknown[]>([
  */
 export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined {
   const given = isObject(value) ? value : { content: value };
-  const { content: said, structuredContent, isError, ...others } = given;
+  const { content: givenContent, structuredContent, isError, ...others } = given;
   const { _meta, ...members } = others;
   const isStructured =
     isObject(structuredContent) || (isMcp && (structuredContent ?? undefined) !== undefined);
-  const isBare = isMcp && given === value && !said && !isStructured && Object.keys(members).length > 0;
-  const listed: unknown = withoutNulls(isBare ? members : (said ?? []));
+  // An object without MCP's members is content itself.
+  const isBare =
+    isMcp && given === value && !givenContent && !isStructured && Object.keys(members).length > 0;
+  const listed: unknown = withoutNulls(isBare ? members : (givenContent ?? []));
   const hasForm = given === value && Array.isArray(listed) && (isStructured || listed.some(isBlock));
   if (!isMcp && !hasForm) return undefined;
   const content = (Array.isArray(listed) ? listed : [listed]).map(blockOf);
   // A server may send structured content only, but a model reads text.
-  const isUnsaid = isObject(structuredContent)
+  const lacksText = isObject(structuredContent)
     ? content.length === 0
-    : !isSaid(content.map(partOf), structuredContent ?? []);
+    : !contains(content.map(partOf), structuredContent ?? []);
   return {
     ...others,
-    content: isUnsaid ? [...content, textBlock(structuredContent)] : content,
+    content: lacksText ? [...content, textBlock(structuredContent)] : content,
     ...(isStructured && { structuredContent }),
     ...(typeof isError === 'boolean' && { isError }),
   };
@@ -64,20 +68,20 @@ export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | und
 export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   const { content, structuredContent, isError: _isError, _meta, ...others } = result;
   const parts = content.map(partOf);
-  if (structuredContent !== undefined && !isSaid(parts, structuredContent))
+  if (structuredContent !== undefined && !contains(parts, structuredContent))
     parts.push(jsonWithoutFiles(structuredContent));
   if (!isMcp && Object.keys(others).length > 0) parts.push(jsonWithoutFiles(others));
   return parts;
 }
 
 /** Whether parts contain a value, as a whole or item by item. Many servers repeat it as the only member of an object. */
-export function isSaid(parts: readonly Part[], value: unknown): boolean {
+export function contains(parts: readonly Part[], value: unknown): boolean {
   const members = isObject(value) ? Object.values(value) : [];
   const inner = members.length === 1 ? members[0] : value;
-  const said = new Set(
+  const contained = new Set(
     parts.flatMap((part) => [canonicalJson(part), isText(part) ? canonicalText(part) : []].flat()),
   );
-  const isIn = (each: unknown): boolean => said.has(canonicalJson(isBlock(each) ? partOf(each) : each));
+  const isIn = (each: unknown): boolean => contained.has(canonicalJson(isBlock(each) ? partOf(each) : each));
   return isIn(value) || isIn(inner) || (Array.isArray(inner) && inner.every(isIn));
 }
 
@@ -95,7 +99,7 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 const textBlock = (value: unknown): Block => ({ type: 'text', text: textOf(value) });
 
 const isBlock = (block: unknown): block is Block =>
-  isObject(block) && blocks.get(block['type'])?.(block).every(isText) === true;
+  isObject(block) && requiredTexts.get(block['type'])?.(block).every(isText) === true;
 
 /** The block, or its text if clients do not accept it. */
 function blockOf(given: unknown): Block {

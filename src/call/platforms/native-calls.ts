@@ -11,7 +11,7 @@ import {
   responsesFile,
   textOfParts,
 } from './content-parts.js';
-import { isSaid, ownResult, partsOf, textOf } from './mcp-results.js';
+import { contains, ownResult, partsOf, textOf } from './mcp-results.js';
 
 /** The answer for a model: the result, the tool's fallback, or the error. */
 export interface ReadableAnswer {
@@ -31,20 +31,20 @@ export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAn
   const failed = outcome.status !== 'success' || own?.isError === true;
   if (!parts) return { failed, value: outcome.result };
   const { structuredContent: data } = own;
-  const isData = !failed && parts.length === 1 && data !== undefined && isSaid(parts, data);
+  const isData = !failed && parts.length === 1 && data !== undefined && contains(parts, data);
   return { failed, value: isData ? data : textOfParts(parts), parts };
 }
 
 /** Max characters of an error's data in an answer. */
-const maxData = 4_000;
+const maxDataChars = 4_000;
 
 /** The answer of a failed call. @param content content of an MCP server's error; other tools have code and data */
 function readableError({ type, message, code, data }: ToolErrorBody, content?: Part[]): ReadableAnswer {
   const isRepeated = (text: string): boolean => message.includes(text) || text.startsWith(message);
   const parts = content?.filter((part) => typeof part !== 'string' || !isRepeated(part)) ?? [];
   if (!content && code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
-  if (!content && data !== undefined && data !== null && !isSaid([message], data))
-    parts.push(`data: ${cut(jsonWithoutFiles(data), maxData)}`);
+  if (!content && data !== undefined && data !== null && !contains([message], data))
+    parts.push(`data: ${cut(jsonWithoutFiles(data), maxDataChars)}`);
   parts.unshift(`${type}: ${message}`);
   return { failed: true, value: textOfParts(parts), parts };
 }
@@ -69,11 +69,13 @@ export interface NativeCall {
   readonly tool: string;
   /** Absent if the model's arguments are not valid JSON. */
   readonly input?: unknown;
+  /** Why the arguments cannot be read; absent if they can. */
   readonly malformed?: string;
   /** Formats the answer for the platform. */
   readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;
 }
 
+/** The members of a call in any of the formats. */
 interface Wire {
   readonly type?: string;
   readonly id?: string;
@@ -99,7 +101,7 @@ type ReadCall = Omit<NativeCall, 'answer'> & { readonly format: ResultFormat };
 export function nativeCall(wire: Wire, format?: ResultFormat): NativeCall | undefined {
   const call = openAiCall(wire) ?? responsesCall(wire) ?? anthropicCall(wire) ?? distriCall(wire);
   if (!call) return undefined;
-  const answerTo = answers[format ?? call.format];
+  const answerTo = answerIn[format ?? call.format];
   return { ...call, answer: (answer, elapsedMs) => answerTo(call, answer, elapsedMs) };
 }
 
@@ -124,7 +126,10 @@ function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCal
   return { format: 'distri', id, tool: name, ...readArguments(input) };
 }
 
-const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object> = {
+type WriteAnswer = (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object;
+
+/** Functions that write the answer in each format. */
+const answerIn: Readonly<Record<ResultFormat, WriteAnswer>> = {
   // OpenAI's tool messages accept text only.
   openai: ({ id }, answer) => ({ role: 'tool', tool_call_id: id, content: answerText(answer) }),
   'openai-responses': ({ id }, { value, parts = [textOf(value)] }) => ({
@@ -167,21 +172,25 @@ function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapse
   };
 }
 
-/** Models send arguments as JSON text, or as empty text for none. */
+/** Reads the arguments, which models send as JSON text, or as empty text for none. */
 function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> {
   if (typeof given !== 'string') return { input: given ?? {} };
   if (given.trim() === '') return { input: {} };
   try {
     const isSmall = given.length < alwaysFits;
     const excess = isSmall ? undefined : excessOfCaller(given);
-    const input = excess === undefined ? ((JSON.parse(given) as unknown) ?? {}) : {};
-    const why = isDeeperThan(input, writableLevels)
-      ? tooDeep
-      : (excess ?? (isSmall ? undefined : excessOfNames(input)));
-    return why === undefined ? { input } : { malformed: `The arguments' JSON ${why}` };
+    if (excess !== undefined) return malformedArguments(excess);
+    const input = (JSON.parse(given) as unknown) ?? {};
+    if (isDeeperThan(input, writableLevels)) return malformedArguments(tooDeep);
+    const excessNames = isSmall ? undefined : excessOfNames(input);
+    return excessNames === undefined ? { input } : malformedArguments(excessNames);
   } catch (error) {
     return { malformed: `The arguments are not valid JSON: ${(error as Error).message}` };
   }
 }
+
+const malformedArguments = (why: string): Pick<NativeCall, 'malformed'> => ({
+  malformed: `The arguments' JSON ${why}`,
+});
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

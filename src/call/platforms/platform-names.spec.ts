@@ -34,7 +34,7 @@ describe.each(toolFormatNames)('names in the format %s', (format) => {
   });
 
   it('stay as they are where the platform takes them', () => {
-    const fitting = 'n'.repeat(nameRules[format].longest);
+    const fitting = 'n'.repeat(nameRules[format].maxLength);
     expect(namesOf(fitting).shown(fitting, nameRules[format])).toBe(fitting);
   });
 });

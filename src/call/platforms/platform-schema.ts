@@ -10,29 +10,37 @@ import { PlatformNames, propertyNames } from './platform-names.js';
  * each call.
  */
 
+/** A schema of an object. */
 export interface ObjectSchema extends JsonSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
 }
 
+/** A schema for platforms. */
 export interface PlatformSchema {
   readonly schema: ObjectSchema;
   /** Restores the tool's own property names in an input. */
   readonly restored: (input: unknown) => unknown;
 }
 
-const values = new Set(['const', 'enum', 'default', 'example', 'examples']);
-const maps = new Set(['$defs', 'definitions', 'patternProperties']);
-const propertyMaps = new Set(['properties', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+/** Keywords whose values are data, not schemas. */
+const valueKeywords = new Set(['const', 'enum', 'default', 'example', 'examples']);
+/** Keywords with schemas by name. */
+const mapKeywords = new Set(['$defs', 'definitions', 'patternProperties']);
+/** Keywords with values by names of properties, which get aliases. */
+const propertyMapKeywords = new Set(['properties', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+/** Keywords that platforms refuse at the root. */
 const notAtRoot = new Set([
   ...['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const', 'if', 'then', 'else'],
   ...['dependentSchemas', 'dependencies'],
 ]);
-const known = new WeakMap<JsonSchema, PlatformSchema>();
+/** Results by schema, because each list needs them again. */
+const cache = new WeakMap<JsonSchema, PlatformSchema>();
 
+/** The schema of a tool's input as platforms accept it. */
 export function platformSchema(schema: JsonSchema): PlatformSchema {
-  const found = known.get(schema) ?? platformSchemaOf(schema);
-  known.set(schema, found);
+  const found = cache.get(schema) ?? platformSchemaOf(schema);
+  cache.set(schema, found);
   return found;
 }
 
@@ -45,44 +53,57 @@ export const objectSchema = (schema: JsonSchema): ObjectSchema => ({
   ),
 });
 
+/** Makes the schema for platforms, and the way back for inputs. */
 function platformSchemaOf(schema: JsonSchema): PlatformSchema {
   const names = new PlatformNames(new Set(propertiesIn(schema)), [propertyNames]);
   const restored = (input: unknown): unknown => {
     if (Array.isArray(input)) return input.map(restored);
     if (!isObject(input)) return input;
-    const own = (name: string): string => {
+    /** The tool's name of a member, unless the input has one of that name, too. */
+    const ownName = (name: string): string => {
       const owner = names.ownerOf(name) ?? name;
       return Object.hasOwn(input, owner) ? name : owner;
     };
-    return Object.fromEntries(Object.entries(input).map(([name, value]) => [own(name), restored(value)]));
+    return Object.fromEntries(Object.entries(input).map(([name, value]) => [ownName(name), restored(value)]));
   };
-  return { schema: folded(rewritten(schema, names)), restored };
+  return { schema: withAllProperties(rewritten(schema, names)), restored };
 }
 
 /** The schema with keywords of draft 2020-12, aliases of property names, and references into `$defs` only. */
 function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
+  /** Parts that references point to, for `$defs`. */
   const shared = new Map<string, unknown>();
   const alias = (name: string): string => names.shown(name, propertyNames);
   const reference = (pointer: string): string => {
     if (!pointer.startsWith('#/') || knownReference.test(pointer)) return pointer;
     const name = `part_${sha256(pointer).slice(0, 16)}`;
-    if (!shared.has(name)) shared.set(name, {}).set(name, of(partAt(root, pointer)));
+    if (!shared.has(name)) {
+      // Set before the part is rewritten, which may refer to itself.
+      shared.set(name, {});
+      shared.set(name, rewrite(partAt(root, pointer)));
+    }
     return `#/$defs/${name}`;
   };
-  const member = ([name, value]: [string, unknown]): [string, unknown] => {
-    if (values.has(name)) return [name, value];
+  const rewriteMember = ([name, value]: [string, unknown]): [string, unknown] => {
+    if (valueKeywords.has(name)) return [name, value];
     if (name === '$ref' && typeof value === 'string') return [name, reference(value)];
-    if (!isObject(value) || !(maps.has(name) || propertyMaps.has(name))) return [name, of(value)];
-    const entries = Object.entries(value).map(([key, each]) => [maps.has(name) ? key : alias(key), of(each)]);
+    if (!isObject(value) || !(mapKeywords.has(name) || propertyMapKeywords.has(name)))
+      return [name, rewrite(value)];
+    const entries = Object.entries(value).map(([key, each]) => [
+      mapKeywords.has(name) ? key : alias(key),
+      rewrite(each),
+    ]);
     return [name, Object.fromEntries(entries)];
   };
   // Texts in lists are names of properties, or of types, which have no alias.
-  const of = (schema: unknown): unknown => {
+  const rewrite = (schema: unknown): unknown => {
     if (Array.isArray(schema))
-      return schema.map((each) => (typeof each === 'string' ? alias(each) : of(each)));
-    return isObject(schema) ? Object.fromEntries(Object.entries(withItems(schema)).map(member)) : schema;
+      return schema.map((each) => (typeof each === 'string' ? alias(each) : rewrite(each)));
+    return isObject(schema)
+      ? Object.fromEntries(Object.entries(withItems(schema)).map(rewriteMember))
+      : schema;
   };
-  const { $schema: _dialect, ...schema } = of(root) as JsonSchema;
+  const { $schema: _dialect, ...schema } = rewrite(root) as JsonSchema;
   if (shared.size === 0) return schema;
   return { ...schema, $defs: { ...(schema['$defs'] as object), ...Object.fromEntries(shared) } };
 }
@@ -94,13 +115,14 @@ function withItems({ items, additionalItems, ...schema }: JsonSchema): JsonSchem
   return [schema['type']].flat().includes('array') ? { ...schema, items: {} } : schema;
 }
 
+/** The properties in a part of a schema. */
 interface Members {
   readonly properties: readonly [name: string, schema: unknown][];
   readonly required: readonly string[];
 }
 
 /** Moves the properties of all parts to the root. A property is required if all alternatives require it. */
-function folded(schema: JsonSchema): ObjectSchema {
+function withAllProperties(schema: JsonSchema): ObjectSchema {
   const seen = new Set<unknown>();
   const membersOf = (part: unknown): Members => {
     if (!isObject(part) || seen.has(part)) return { properties: [], required: [] };
@@ -116,7 +138,11 @@ function folded(schema: JsonSchema): ObjectSchema {
     const parts = [...all, ...choices.flat(), ...optional];
     return {
       properties: [...Object.entries(properties ?? {}), ...parts.flatMap((each) => each.properties)],
-      required: [required as string[], ...all.map((each) => each.required), ...choices.map(inEach)].flat(),
+      required: [
+        required as string[],
+        ...all.map((each) => each.required),
+        ...choices.map(requiredInEach),
+      ].flat(),
     };
   };
   const { properties, required } = membersOf(schema);
@@ -126,22 +152,26 @@ function folded(schema: JsonSchema): ObjectSchema {
     ).values();
     return [name, others.length === 0 ? first : { anyOf: [first, ...others] }];
   });
-  const own = { ...(partAt(schema, schema['$ref']) as object), ...schema };
+  const root = { ...(partAt(schema, schema['$ref']) as object), ...schema };
   return {
-    ...Object.fromEntries(Object.entries(own).filter(([keyword]) => !notAtRoot.has(keyword))),
+    ...Object.fromEntries(Object.entries(root).filter(([keyword]) => !notAtRoot.has(keyword))),
     type: 'object',
     properties: Object.fromEntries(merged) as ObjectSchema['properties'],
     ...(required.length > 0 && { required: [...new Set(required)] }),
   };
 }
 
-const inEach = ([first, ...others]: readonly Members[]): string[] =>
+/** Properties that all alternatives require. */
+const requiredInEach = ([first, ...others]: readonly Members[]): string[] =>
   first?.required.filter((name) => others.every(({ required }) => required.includes(name))) ?? [];
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-const asObject = (schema: unknown): object =>
-  isObject(schema) ? schema : schema === false ? { not: {} } : {};
+/** A schema as an object: `false` allows nothing, `true` anything. */
+function asObject(schema: unknown): object {
+  if (isObject(schema)) return schema;
+  return schema === false ? { not: {} } : {};
+}
 
 /** Names of properties, in each part of a schema. */
 function propertiesIn(schema: unknown): string[] {

@@ -17,7 +17,9 @@ const beyondStrict = [
   ...['allOf', 'if', 'dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'],
   ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
 ];
+/** Keywords with schemas that others refer to. */
 const definitions = ['$defs', 'definitions'] as const;
+/** Limits of strict mode. */
 const maxLevels = 10;
 const maxEnumMembers = 1_000;
 const maxAlternatives = 16;
@@ -28,27 +30,29 @@ class NotStrict extends Error {}
 /** An object's schema in OpenAI's strict form; undefined if it has none. */
 export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
-    const found = { root: schema, members: 0 };
-    const root = strictObject(schema, 1, found);
+    const progress = { root: schema, members: 0 };
+    const root = strictObject(schema, 1, progress);
     for (const place of definitions) {
       if (!isObject(schema[place])) continue;
       const own = Object.entries(schema[place]);
-      root[place] = Object.fromEntries(own.map(([name, each]) => [name, strict(each, 1, found)]));
+      root[place] = Object.fromEntries(own.map(([name, each]) => [name, strictForm(each, 1, progress)]));
     }
-    return found.members > maxEnumMembers ? undefined : root;
+    return progress.members > maxEnumMembers ? undefined : root;
   } catch (error) {
     if (error instanceof NotStrict) return undefined;
     throw error;
   }
 }
 
-interface Found {
+/** State of one conversion. */
+interface Progress {
   readonly root: JsonSchema;
   /** Members of all enums together. */
   members: number;
 }
 
-function strict(schema: unknown, level: number, found: Found): Record<string, unknown> {
+/** A schema in strict form. @throws NotStrict if it has none */
+function strictForm(schema: unknown, level: number, progress: Progress): Record<string, unknown> {
   if (!isObject(schema) || level > maxLevels || beyondStrict.some((keyword) => keyword in schema))
     throw new NotStrict();
   const { $ref, anyOf = schema['oneOf'], type, enum: members } = schema;
@@ -57,40 +61,40 @@ function strict(schema: unknown, level: number, found: Found): Record<string, un
     return { $ref };
   }
   if (Array.isArray(anyOf)) {
-    const isUnclear = formed(anyOf).length > 1 && formed(anyOf).some(hasOptional);
-    const isNested = anyOf.some((each) => hasAlternatives(resolved(each, found.root)));
+    const isUnclear = withMembers(anyOf).length > 1 && withMembers(anyOf).some(hasOptional);
+    const isNested = anyOf.some((each) => hasAlternatives(resolved(each, progress.root)));
     if ('properties' in schema || isUnclear || isNested || anyOf.length > maxAlternatives)
       throw new NotStrict();
-    return { ...keptOf(schema), anyOf: anyOf.map((each) => strict(each, level, found)) };
+    return { ...supportedIn(schema), anyOf: anyOf.map((each) => strictForm(each, level, progress)) };
   }
   const values = Array.isArray(members) ? members : 'const' in schema ? [schema['const']] : undefined;
   if (values) {
-    found.members += values.length;
+    progress.members += values.length;
     if (values.some((value) => typeof value === 'object' && value !== null)) throw new NotStrict();
-    return { ...keptOf(schema), type: type ?? typesOf(values), enum: values };
+    return { ...supportedIn(schema), type: type ?? typesOf(values), enum: values };
   }
   const types = [type].flat();
   if (types.some((each) => typeof each !== 'string')) throw new NotStrict();
-  if (types.includes('object')) return { ...strictObject(schema, level, found), type };
-  if (!types.includes('array')) return { ...keptOf(schema), type };
-  return { ...keptOf(schema), type, items: strict(schema['items'], level + 1, found) };
+  if (types.includes('object')) return { ...strictObject(schema, level, progress), type };
+  if (!types.includes('array')) return { ...supportedIn(schema), type };
+  return { ...supportedIn(schema), type, items: strictForm(schema['items'], level + 1, progress) };
 }
 
 /** A closed object. One without named members, or that allows others, has no strict form. */
-function strictObject(schema: JsonSchema, level: number, found: Found): Record<string, unknown> {
+function strictObject(schema: JsonSchema, level: number, progress: Progress): Record<string, unknown> {
   const { properties = {}, required = [], additionalProperties } = schema;
   const members = Object.entries(properties as Record<string, unknown>);
   const isOpen = members.length === 0 ? additionalProperties !== false : Boolean(additionalProperties);
-  const unsaid = [...beyondStrict, 'anyOf', 'oneOf', '$ref'];
+  const unsupported = [...beyondStrict, 'anyOf', 'oneOf', '$ref'];
   const isUnknown = (name: unknown): boolean => !members.some(([member]) => member === name);
-  if (isOpen || level > maxLevels || unsaid.some((keyword) => keyword in schema)) throw new NotStrict();
+  if (isOpen || level > maxLevels || unsupported.some((keyword) => keyword in schema)) throw new NotStrict();
   if ((required as unknown[]).some(isUnknown)) throw new NotStrict();
   const closed = members.map(([name, member]) => {
-    const own = strict(member, level + 1, found);
+    const own = strictForm(member, level + 1, progress);
     return [name, (required as string[]).includes(name) ? own : nullable(own)] as const;
   });
   return {
-    ...keptOf(schema),
+    ...supportedIn(schema),
     type: 'object',
     properties: Object.fromEntries(closed),
     required: members.map(([name]) => name),
@@ -98,6 +102,7 @@ function strictObject(schema: JsonSchema, level: number, found: Found): Record<s
   };
 }
 
+/** A schema that also allows null. */
 function nullable(schema: Record<string, unknown>): Record<string, unknown> {
   const { type, enum: members, anyOf } = schema;
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...withNull(anyOf as object[], { type: 'null' })] };
@@ -112,16 +117,18 @@ function nullable(schema: Record<string, unknown>): Record<string, unknown> {
 const withNull = <T>(values: readonly T[], none: T): T[] =>
   values.some((value) => JSON.stringify(value) === JSON.stringify(none)) ? [...values] : [...values, none];
 
-const keptOf = (schema: JsonSchema): Record<string, unknown> =>
+/** The keywords of a schema that strict mode supports. */
+const supportedIn = (schema: JsonSchema): Record<string, unknown> =>
   Object.fromEntries(supported.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
 
+/** The types of an enum's members. */
 function typesOf(values: readonly unknown[]): string | string[] {
   const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
   return others.length === 0 ? type : [type, ...others];
 }
 
 /** The alternatives that have members: if there are several, it is not known which one a value means. */
-const formed = (alternatives: readonly unknown[]): unknown[] =>
+const withMembers = (alternatives: readonly unknown[]): unknown[] =>
   alternatives.filter(
     (each) => isObject(each) && ('properties' in each || 'items' in each || '$ref' in each),
   );

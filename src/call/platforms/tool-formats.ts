@@ -55,6 +55,7 @@ export const toolFormats = {
   }),
 } as const;
 
+/** A platform's format of tools. */
 export type ToolFormat = keyof typeof toolFormats;
 export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
@@ -97,7 +98,8 @@ export interface HolmesParameter {
   readonly json_schema_extra?: Readonly<Record<string, unknown>>;
 }
 
-const extras = [
+/** Keywords that are passed on in `json_schema_extra`. */
+const extraKeywords = [
   ...['minItems', 'maxItems', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minLength', 'maxLength', 'pattern', 'default'],
 ];
@@ -106,60 +108,63 @@ const maxParameters = 1_000;
 
 /** The properties of an object's schema as the parameters of a HolmesGPT tool. */
 export function holmesParameters(root: JsonSchema): Record<string, HolmesParameter> {
-  let left = maxParameters;
+  let parametersLeft = maxParameters;
 
   /** Describes one parameter. @param within enclosing references: a recursive one is replaced once */
-  function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {
+  function describe(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {
     const { $ref, ...beside } = isObject(given) ? given : {};
     const inside = $ref === undefined ? within : [...within, $ref];
     const schema: JsonSchema = { ...(partAt(root, $ref) as object), ...beside };
     const described = { ...typed(schema), required };
-    if (left-- <= 0 || within.includes($ref)) return described;
+    if (parametersLeft-- <= 0 || within.includes($ref)) return described;
     const branches = alternatives(schema);
     // `anyOf [X, null]` is described as X.
     if (branches.length === 1) {
-      const { type: _type, ...said } = described;
-      return { ...parameter(branches[0], required, inside), ...said };
+      const { type: _type, ...others } = described;
+      return { ...describe(branches[0], required, inside), ...others };
     }
     if (branches.length > 1) {
-      const any_of = branches.map((branch) => parameter(branch, true, inside));
+      const any_of = branches.map((branch) => describe(branch, true, inside));
       return { ...described, type: 'anyOf', any_of };
     }
     const { properties, items, additionalProperties, enum: members } = schema;
-    const extra = extras.filter((name) => name in schema).map((name) => [name, schema[name]]);
+    const extra = extraKeywords.filter((name) => name in schema).map((name) => [name, schema[name]]);
     return {
       ...described,
-      ...(isTexts(members) && { enum: members }),
-      ...(isObject(properties) && { properties: parameters(schema, inside) }),
-      ...(isObject(items) && { items: parameter(items, true, inside) }),
+      ...(areTexts(members) && { enum: members }),
+      ...(isObject(properties) && { properties: describeProperties(schema, inside) }),
+      ...(isObject(items) && { items: describe(items, true, inside) }),
       ...(additionalProperties !== undefined && { additional_properties: additionalProperties }),
       ...(extra.length > 0 && { json_schema_extra: Object.fromEntries(extra) as JsonSchema }),
     };
   }
 
-  function parameters(
+  /** Describes the properties of an object. */
+  function describeProperties(
     { properties, required }: JsonSchema,
     within: readonly unknown[],
   ): Record<string, HolmesParameter> {
     const needed = new Set<unknown>(Array.isArray(required) ? required : []);
     const entries = Object.entries(isObject(properties) ? properties : {});
     return Object.fromEntries(
-      entries.map(([name, schema]) => [name, parameter(schema, needed.has(name), within)]),
+      entries.map(([name, schema]) => [name, describe(schema, needed.has(name), within)]),
     );
   }
 
-  return parameters(root, []);
+  return describeProperties(root, []);
 }
 
-const isTexts = (value: unknown): value is string[] =>
+const areTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');
 
+/** The type of a schema, stated or implied by its members, and its description. */
 function typed(schema: JsonSchema): { readonly type: string; readonly description?: string } {
   const { description, properties, items } = schema;
-  const implied = properties ? 'object' : items ? 'array' : 'string';
-  const said = [schema['type']].flat().find((each) => typeof each === 'string' && each !== 'null') as
+  let implied = items ? 'array' : 'string';
+  if (properties) implied = 'object';
+  const stated = [schema['type']].flat().find((each) => typeof each === 'string' && each !== 'null') as
     string | undefined;
-  return { type: said ?? implied, ...(typeof description === 'string' && { description }) };
+  return { type: stated ?? implied, ...(typeof description === 'string' && { description }) };
 }
 
 /** The branches of `anyOf` and `oneOf`, except `null`. */

@@ -5,16 +5,19 @@ import type { Claim, IdempotencyRepository } from './idempotency.repository.js';
 /** End of a claim: an outcome, or a release that makes the key usable again. */
 type End = { readonly outcome: string } | 'released';
 
-interface Held {
+/** A claim of this replica. */
+interface HeldClaim {
   readonly claim: Claim;
   /** Set if the end is not stored yet. */
   end?: End;
 }
 
 /** Max wait of a caller for its outcome to be stored, in milliseconds; later it is stored after the answer. */
-const timeoutMs = 2_000;
+const maxStoreMs = 2_000;
 
+/** Where the keeper reports trouble. */
 export interface KeeperReport {
+  /** Called if the database could not be reached; the keeper tries again. */
   failed(error: unknown): void;
   /** Called if another replica took over the key while the call ran; its outcome is the valid one. */
   lost(claim: Claim): void;
@@ -22,10 +25,10 @@ export interface KeeperReport {
 
 /**
  * Renews the leases of this replica's claims and stores their ends. An end that cannot be stored is retried. Without the
- * database they do not accumulate, because new claims need it, too.
+ * database, ends do not accumulate, because new claims need the database, too.
  */
 export class ClaimKeeper {
-  private readonly held = new Map<string, Held>();
+  private readonly held = new Map<string, HeldClaim>();
   private readonly loop: IntervalLoop;
 
   constructor(
@@ -34,7 +37,7 @@ export class ClaimKeeper {
     private readonly report: KeeperReport,
   ) {
     this.loop = new IntervalLoop(
-      () => this.beat(),
+      () => this.renewAndStore(),
       leaseMs / 3,
       (error) => report.failed(error),
     );
@@ -47,7 +50,7 @@ export class ClaimKeeper {
   /** Stops, after one more attempt to store the remaining ends. */
   async stop(): Promise<void> {
     await this.loop.stop();
-    await Promise.all(this.ended().map((held) => this.settle(held)));
+    await Promise.all(this.withEnd().map((held) => this.storeEnd(held)));
   }
 
   /** Renews the lease of a claim until its end. */
@@ -55,18 +58,20 @@ export class ClaimKeeper {
     this.held.set(claim.id, { claim });
   }
 
-  /** Ends a claim. Resolves when the end is stored, or after 2 s. */
+  /** Ends a claim. Resolves when the end is stored, or after `maxStoreMs`. */
   async end(claim: Claim, end: End): Promise<void> {
     const held = { claim, end };
     this.held.set(claim.id, held);
-    await endsWithin(timeoutMs, this.settle(held));
+    await endsWithin(maxStoreMs, this.storeEnd(held));
   }
 
-  private ended(): Held[] {
+  /** Claims whose end is not stored yet. */
+  private withEnd(): HeldClaim[] {
     return [...this.held.values()].filter(({ end }) => end !== undefined);
   }
 
-  private async settle({ claim, end }: Held): Promise<void> {
+  /** Stores the end of a claim. Never rejects: an end that could not be stored stays for the next try. */
+  private async storeEnd({ claim, end }: HeldClaim): Promise<void> {
     try {
       if (end === 'released') await this.store.release(claim);
       else if (end && !(await this.store.end(claim, end.outcome))) this.report.lost(claim);
@@ -76,10 +81,10 @@ export class ClaimKeeper {
     }
   }
 
-  private async beat(): Promise<void> {
+  private async renewAndStore(): Promise<void> {
     const claims = [...this.held.values()].map(({ claim }) => claim);
     if (claims.length === 0) return;
     await this.store.renew(claims);
-    for (const held of this.ended()) await this.settle(held);
+    for (const held of this.withEnd()) await this.storeEnd(held);
   }
 }

@@ -28,8 +28,10 @@ export type KeyState =
       readonly begun: boolean;
     };
 
-type Held = Pick<Claim, 'id' | 'scope'>;
+/** A claim, as its row is found. */
+type HeldClaim = Pick<Claim, 'id' | 'scope'>;
 
+/** A row of idempotency_keys. */
 interface KeyRow {
   readonly input_hash: string;
   readonly claim: string;
@@ -38,6 +40,7 @@ interface KeyRow {
   readonly begun: boolean;
 }
 
+/** Max keys that one statement deletes. */
 const deletedAtOnce = 1_000;
 /** SQL for an interval of a parameter in milliseconds. */
 const ms = (parameter: string): string => `${parameter} * interval '1 millisecond'`;
@@ -90,7 +93,7 @@ export class IdempotencyRepository {
   }
 
   /** Records that the call reaches the tool now. @returns false if the claim was lost: do not run the call */
-  begin({ id, scope }: Held): Promise<boolean> {
+  begin({ id, scope }: HeldClaim): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET begun = true
        WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1`,
@@ -98,8 +101,12 @@ export class IdempotencyRepository {
     );
   }
 
-  /** Stores the outcome; may be repeated. @param isAbandoned only ends an abandoned claim @returns false if it did not end it */
-  end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
+  /**
+   * Stores the outcome of a claim; may be repeated.
+   * @param isAbandoned ends the claim only if its holder has abandoned it
+   * @returns false if the claim was lost, or is not abandoned
+   */
+  end({ id, scope }: HeldClaim, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}
        WHERE scope = $1 AND claim = $2 AND (outcome IS NULL AND (NOT $5 OR held_until <= now()) OR outcome = $3)
@@ -109,21 +116,19 @@ export class IdempotencyRepository {
   }
 
   /** Deletes a claim without outcome, so that the key can be used again. */
-  async release({ id, scope }: Held): Promise<void> {
+  async release({ id, scope }: HeldClaim): Promise<void> {
     const sql =
       'DELETE FROM idempotency_keys WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1';
     await this.changes(sql, [scope, id]);
   }
 
   /** Extends the leases of these claims. */
-  async renew(claims: readonly Held[]): Promise<void> {
-    // Sorted by key, so that two replicas do not deadlock.
-    const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));
+  async renew(claims: readonly HeldClaim[]): Promise<void> {
     await this.changes(
       `UPDATE idempotency_keys AS k SET held_until = now() + ${ms('$3')}
        FROM unnest($1::text[], $2::uuid[]) AS held (scope, claim)
        WHERE k.scope = held.scope AND k.claim = held.claim AND k.outcome IS NULL RETURNING 1`,
-      [sorted.map(({ scope }) => scope), sorted.map(({ id }) => id), this.leaseMs],
+      [claims.map(({ scope }) => scope), claims.map(({ id }) => id), this.leaseMs],
     );
   }
 
@@ -145,11 +150,12 @@ export class IdempotencyRepository {
     }
   }
 
+  /** Runs a statement that returns the changed rows. @returns whether there are any */
   private async changes(sql: string, parameters: unknown[]): Promise<boolean> {
     return (await this.rows(sql, parameters)).length > 0;
   }
 
-  /** TypeORM answers an UPDATE or DELETE with its rows and their number. */
+  /** The rows of a statement. TypeORM answers an UPDATE or DELETE with its rows and their number. */
   private async rows<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     const answer = await this.dataSource.query<Row[] | [Row[], number]>(sql, parameters);
     return (Array.isArray(answer[0]) ? answer[0] : answer) as Row[];

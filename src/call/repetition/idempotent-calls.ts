@@ -24,8 +24,8 @@ export interface KeyedCall extends Pick<
   readonly cancellation?: Cancellation | undefined;
   /** Whether the tool is declared idempotent. */
   readonly idempotent: boolean;
-  /** Removes secrets from an outcome, for storage. */
-  readonly keep: (outcome: ToolOutcome) => ToolOutcome;
+  /** The outcome without the secrets in it, for storage. */
+  readonly withoutSecrets: (outcome: ToolOutcome) => ToolOutcome;
 }
 
 /**
@@ -62,17 +62,21 @@ export class IdempotentCalls {
     const inputHash = sha256(canonicalJson(call.input));
     const claim = { id: call.executionId ?? newId(), scope: scopeOf(call), tool: call.tool, inputHash };
     for (let attempt = 1; ; attempt++) {
-      const state = await this.guarded(() => this.claimOrTakeOver(claim, call));
-      if (state?.kind === 'claimed') return this.run(claim, call, run);
-      if (state && state.inputHash !== claim.inputHash) throw reused(call.tool);
+      const state = await this.refuseWithoutDatabase(() => this.claimOrTakeOver(claim, call));
+      if (state?.kind === 'claimed') return this.runClaimed(claim, call, run);
+      if (state && state.inputHash !== claim.inputHash) throw keyReused(call.tool);
       if (state?.kind === 'ended')
         return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
+      // The key changed meanwhile.
       if (state === undefined) continue;
       await pause(backOff(attempt, pauses), call);
     }
   }
 
-  /** Claims the key. An abandoned call is run again if it never began or its tool is idempotent; else it is `interrupted`. */
+  /**
+   * Claims the key. An abandoned call is run again if it never began or its tool is idempotent; else it is `interrupted`.
+   * @returns the key's state; undefined if it changed meanwhile
+   */
   private async claimOrTakeOver(claim: Claim, { idempotent }: KeyedCall): Promise<KeyState | undefined> {
     const state = await this.store.claim(claim);
     if (state?.kind !== 'running' || !state.abandoned || state.inputHash !== claim.inputHash) return state;
@@ -85,37 +89,46 @@ export class IdempotentCalls {
     return ended ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 
-  private async run(claim: Claim, { idempotent, keep }: KeyedCall, run: Run): Promise<CallAnswer> {
+  /** Runs a call that holds its key, and ends the claim. */
+  private async runClaimed(
+    claim: Claim,
+    { idempotent, withoutSecrets }: KeyedCall,
+    run: Run,
+  ): Promise<CallAnswer> {
     this.keeper.hold(claim);
     let mayRunAgain = true;
     const begin = async (): Promise<void> => {
       // Another call of the same process may have just ended: its outcome must be stored before the process can be killed.
       await Promise.all(this.storing);
-      if (!(await this.store.begin(claim).catch(() => false))) throw neverBegun();
+      if (!(await this.store.begin(claim).catch(() => false))) throw notBegun();
       mayRunAgain = false;
     };
     try {
       const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
       const hasNotRun = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
-      await this.end(claim, hasNotRun ? 'released' : { outcome: this.storableJson(keep(outcome)) });
+      await this.endClaim(
+        claim,
+        hasNotRun ? 'released' : { outcome: this.storableJson(withoutSecrets(outcome)) },
+      );
       return hasNotRun ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
       // After a refusal nothing has run; after a question the next round runs with the key. Any other error is a bug that may
       // have occurred after the tool had done its work.
       const mayRetry = error instanceof Refusal || error instanceof InputRequired || mayRunAgain;
       const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
-      await this.end(claim, mayRetry ? 'released' : { outcome });
+      await this.endClaim(claim, mayRetry ? 'released' : { outcome });
       throw error;
     }
   }
 
-  private async end(claim: Claim, end: Parameters<ClaimKeeper['end']>[1]): Promise<void> {
+  private async endClaim(claim: Claim, end: Parameters<ClaimKeeper['end']>[1]): Promise<void> {
     const stored = this.keeper.end(claim, end);
     this.storing.add(stored);
     await stored.finally(() => this.storing.delete(stored));
   }
 
+  /** The outcome as JSON; one that is too large is replaced. */
   private storableJson(outcome: ToolOutcome): string {
     const json = JSON.stringify(outcome);
     const bytes = Buffer.byteLength(json);
@@ -123,10 +136,10 @@ export class IdempotentCalls {
     return JSON.stringify(tooLargeOutcome(outcome, bytes, this.maxOutcomeBytes));
   }
 
-  /** Queries the database. Without it the call is refused, because it may have run before. */
-  private async guarded<T>(question: () => Promise<T>): Promise<T> {
+  /** Queries the database. Without the database the call is refused, because it may have run before. */
+  private async refuseWithoutDatabase<T>(query: () => Promise<T>): Promise<T> {
     try {
-      return await question();
+      return await query();
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       const detail = 'The database does not answer, and without it a call with an Idempotency-Key is not run';
@@ -147,22 +160,22 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
 async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise<void> {
   const leftMs = deadline.remainingMs();
   await delay(Math.min(ms, leftMs), undefined, { signal: cancellation?.signal }).catch(() => {
-    throw stillRuns();
+    throw firstStillRuns();
   });
-  if (leftMs <= ms) throw stillRuns();
+  if (leftMs <= ms) throw firstStillRuns();
 }
 
-function stillRuns(): Refusal {
+function firstStillRuns(): Refusal {
   const detail = 'The first call with this Idempotency-Key still runs: ask again later for its outcome';
   return new Refusal('conflict', detail, { retryAfterMs: 1_000 });
 }
 
-function reused(tool: string): Refusal {
+function keyReused(tool: string): Refusal {
   const detail = `This Idempotency-Key was used for a call of ${tool} with another input`;
   return new Refusal('idempotency_key_reused', detail);
 }
 
-function neverBegun(): ToolFailure {
+function notBegun(): ToolFailure {
   return new ToolFailure(
     'interrupted',
     'The tool was not given the call: the database does not answer, or another replica has taken the key over. ' +

@@ -14,6 +14,7 @@ import { IdempotencyRepository } from './idempotency.repository.js';
 import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
+/** Name of the metric. */
 const cacheBytes = 'toolkeeper_result_cache_bytes';
 /** Max bytes of cached results, as JSON. */
 const maxCachedBytes = 67_108_864;
@@ -32,7 +33,7 @@ const sweepEveryMs = 300_000;
       provide: ClaimKeeper,
       inject: [IdempotencyRepository, APP_CONFIG],
       useFactory: (store: IdempotencyRepository, { idempotency }: AppConfig) =>
-        new ClaimKeeper(store, idempotency.leaseMs, logged(new Logger(ClaimKeeper.name))),
+        new ClaimKeeper(store, idempotency.leaseMs, logTrouble(new Logger(ClaimKeeper.name))),
     },
     {
       provide: IdempotentCalls,
@@ -63,7 +64,9 @@ export class RepetitionModule implements OnApplicationBootstrap, OnApplicationSh
     contributors.addSampler(() => bytes.set(cache.bytes));
     const logger = new Logger(RepetitionModule.name);
     this.sweep = new IntervalLoop(
-      async () => void (replicas.keepsHouse && (await keys.deleteExpired())),
+      async () => {
+        if (replicas.keepsHouse) await keys.deleteExpired();
+      },
       sweepEveryMs,
       (error) => logger.warn(`Expired idempotency keys could not be removed: ${String(error)}`),
     );
@@ -79,7 +82,8 @@ export class RepetitionModule implements OnApplicationBootstrap, OnApplicationSh
   }
 }
 
-function logged(logger: Logger): KeeperReport {
+/** Logs the trouble of the keeper. */
+function logTrouble(logger: Logger): KeeperReport {
   return {
     failed: (error) =>
       logger.warn({ event: 'idempotency_unsaved', error: String(error) }, 'a claim could not be stored yet'),

@@ -10,12 +10,13 @@ import { fallbackOf, type Tool } from '../../web/contract/tool.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
 
+/** Runs a call behind its guards. */
 type Enter = (call: ToolCall) => Promise<ToolOutcome>;
 
 /** One of several equal calls, which run one after another. */
 interface Turn {
   /** Resolves when the call is over, with its success, or with undefined: then the next one runs. */
-  readonly over: Promise<ToolOutcome | undefined>;
+  readonly ended: Promise<ToolOutcome | undefined>;
   /** Id of the execution, or of the one for which the call waits. */
   executionId: string;
 }
@@ -42,6 +43,7 @@ export class ResultCache {
   ) {
     this.results = new LRUCache({
       maxSize: maxBytes,
+      // Each entry has its own; lru-cache needs a default.
       ttl: 1,
       ttlResolution: 0,
       perf: { now: () => clock.now() },
@@ -66,45 +68,56 @@ export class ResultCache {
       call.ticket.kept = { outcome, how };
       return enter(call);
     };
-    const kept = this.results.get(key);
-    if (kept) return reuse(kept, 'kept');
+    const cached = this.results.get(key);
+    if (cached) return reuse(cached, 'kept');
 
     const { cancellation, ticket } = call;
     const before = this.turns.get(key);
-    const end = this.takeTurn(key, ticket.executionId, before);
-    let success: ToolOutcome | Turn['over'] | undefined;
+    const { turn, endTurn } = this.takeTurn(key, ticket.executionId, before);
+    /** For the calls that wait for this one. */
+    let success: ToolOutcome | Turn['ended'] | undefined;
     try {
-      const earlier = before && (await patiently(before.over, ticket.deadline, cancellation));
+      const earlier = before && (await waitForEnd(before.ended, ticket.deadline, cancellation));
       if (earlier === 'late' || earlier === 'left') {
-        success = before?.over;
+        // The next call waits for the earlier one instead.
+        success = before?.ended;
         lookup.fail(earlier);
-        return gaveUp(call, end.turn.executionId, earlier);
+        return outcomeOfLeaver(call, turn.executionId, earlier);
       }
-      if (earlier) return await reuse((success = earlier), 'shared');
-      end.turn.executionId = ticket.executionId;
+      if (earlier) {
+        success = earlier;
+        return await reuse(earlier, 'shared');
+      }
+      turn.executionId = ticket.executionId;
       lookup.set({ 'toolkeeper.cache.hit': false });
       lookup.end();
       const outcome = await enter(call);
       // A person's answers belong to this caller only.
       const isShared =
         outcome.status === 'success' && ticket.notes.askedMs === undefined && !call.asks?.round;
-      if (isShared) this.keep(key, call, (success = outcome));
+      if (isShared) {
+        success = outcome;
+        this.store(key, call, outcome);
+      }
       return outcome;
     } finally {
       lookup.end();
-      end.resolve(success);
+      endTurn(success);
     }
   }
 
+  /** Takes the turn after `before`. @returns the turn, and how to end it: with a success, or with undefined for none */
   private takeTurn(key: string, executionId: string, before: Turn | undefined) {
-    const { promise: over, resolve } = Promise.withResolvers<ToolOutcome | undefined>();
-    const turn: Turn = { over, executionId: before?.executionId ?? executionId };
+    const { promise: ended, resolve: endTurn } = Promise.withResolvers<ToolOutcome | undefined>();
+    const turn: Turn = { ended, executionId: before?.executionId ?? executionId };
     this.turns.set(key, turn);
-    void over.then(() => this.turns.get(key) === turn && this.turns.delete(key));
-    return { turn, resolve };
+    void ended.then(() => {
+      if (this.turns.get(key) === turn) this.turns.delete(key);
+    });
+    return { turn, endTurn };
   }
 
-  private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
+  private store(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
     const { outputBytes, ttlMs = Infinity } = ticket.notes;
     const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, ttlMs);
     // lru-cache treats ttl 0 as "no expiry".
@@ -116,34 +129,37 @@ export class ResultCache {
   /** The cache key. Labels and project may affect a result; caller and run must not. */
   private keyOf({ ticket: { tool }, input, context: { labels, projectId } }: ToolCall): string {
     let generation = this.generations.get(tool);
-    if (generation === undefined) this.generations.set(tool, (generation = newId()));
-    const asked = tool.cacheKey ? tool.cacheKey(input) : input;
-    return `${generation} ${sha256(canonicalJson([asked, labels ?? {}, projectId]))}`;
+    if (generation === undefined) {
+      generation = newId();
+      this.generations.set(tool, generation);
+    }
+    const parameters = tool.cacheKey ? tool.cacheKey(input) : input;
+    return `${generation} ${sha256(canonicalJson([parameters, labels ?? {}, projectId]))}`;
   }
 }
 
 /** Waits until the first call ends, the deadline passes, or the caller disconnects. */
-function patiently<T>(
-  over: Promise<T>,
+function waitForEnd<T>(
+  ended: Promise<T>,
   deadline: Deadline,
   cancellation: Cancellation | undefined,
 ): Promise<T | 'late' | 'left'> {
   return new Promise((resolve) => {
-    const tell = (end: T | 'late' | 'left'): void => {
+    const finish = (end: T | 'late' | 'left'): void => {
       clearTimeout(timer);
       cancellation?.unsubscribe(onLeft);
       resolve(end);
     };
-    const onLeft = (): void => tell('left');
-    const timer = setTimeout(tell, deadline.remainingMs(), 'late');
+    const onLeft = (): void => finish('left');
+    const timer = setTimeout(finish, deadline.remainingMs(), 'late');
     cancellation?.subscribe(onLeft);
-    void over.then(tell);
+    void ended.then(finish);
     if (cancellation?.isCancelled) onLeft();
   });
 }
 
 /** The outcome for a caller whose deadline has passed or who has disconnected. The execution itself continues. */
-function gaveUp({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
+function outcomeOfLeaver({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
   const { tool } = ticket;
   const waitedMs = ticket.deadline.totalMs;
   const type = end === 'late' ? 'timeout' : 'cancelled';

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
 import { localToolAt } from '../tool-source.js';
-import { givenUpRunning, lastWords } from '../../runtime/process-pool/failure-messages.js';
+import { givenUpRunning, errorLine } from '../../runtime/process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
@@ -191,7 +191,7 @@ class ToolProcess {
     const timer = setTimeout(() => {
       // Else the killed process would report a crash of this request as well.
       this.process.forget(id);
-      fail('timeout', givenUpRunning('timeout', timeoutMs, this.process.seenSince(began)));
+      fail('timeout', givenUpRunning('timeout', timeoutMs, this.process.otherOutputSince(began)));
     }, timeoutMs);
     return promise.finally(() => clearTimeout(timer));
   }
@@ -223,7 +223,7 @@ class ToolProcess {
   private withHint(message: string, { isStarting }: { readonly isStarting: boolean }): string {
     const stderr = this.process.stderrTail();
     const hint = this.launch.hint(`${message} ${stderr}`, isStarting);
-    const end = stderr === '' ? '' : `; stderr ends with: ${lastWords(stderr)}`;
+    const end = stderr === '' ? '' : `; stderr ends with: ${errorLine(stderr)}`;
     return `${message}${end}${hint === undefined ? '' : ` (${hint})`}`;
   }
 }

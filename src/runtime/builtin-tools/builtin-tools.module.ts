@@ -22,7 +22,7 @@ import { OutboundHttp } from './web/outbound-http.js';
 export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly reader: DocumentReader;
   private readonly search: WebSearch | undefined;
-  /** Undefined without replicas or without a tool for files. */
+  /** Undefined without an external database, so with one replica only, or without a tool for files. */
   private readonly folder: SharedFolder | undefined;
 
   constructor(
@@ -32,26 +32,28 @@ export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplication
     replicas: Replicas,
     contributors: Contributors,
   ) {
-    const { enabled, search, mail, webhookSecret, ...limits } = builtinTools;
-    this.reader = new DocumentReader(limits.page);
+    const { enabled, search, mail, webhookSecret, ...settings } = builtinTools;
+    this.reader = new DocumentReader(settings.page);
     this.search = search && new WebSearch(search);
-    const files = new ProjectFiles(limits.filesDir, limits.files);
+    const files = new ProjectFiles(settings.filesDir, settings.files);
     const hasFiles = enabled.has('readFile') || enabled.has('writeFile');
-    const folder = hasFiles && database.url ? new SharedFolder(limits.filesDir, replicas) : undefined;
+    const folder = hasFiles && database.url ? new SharedFolder(settings.filesDir, replicas) : undefined;
     this.folder = folder;
-    if (folder) contributors.addHealth(filesPart, () => folder.check());
-    const guarded = (tool: Tool): Tool => folder?.guard(tool) ?? tool;
-    const http = new OutboundHttp(limits.outbound, () => portOf(host.httpAdapter.getHttpServer() as Server));
-    const pages = new Pages(http, this.reader, limits.page);
-    const { timeoutMs } = limits.mailLimits;
+    if (folder) contributors.addHealth(filesPart, () => folder.health());
+    const ifShared = (tool: Tool): Tool => folder?.guarded(tool) ?? tool;
+    const http = new OutboundHttp(settings.outbound, () =>
+      portOf(host.httpAdapter.getHttpServer() as Server),
+    );
+    const pages = new Pages(http, this.reader, settings.page);
+    const { timeoutMs } = settings.mailLimits;
     const tools: readonly (Tool | undefined)[] = [
       this.search && webSearch(this.search),
       fetchPage(pages),
       fetchUrls(pages),
-      guarded(readFile(files)),
-      guarded(writeFile(files)),
-      webhookSecret === undefined ? undefined : sendWebhook(http, webhookSecret, limits.webhook),
-      mail && sendEmail(new MailTransport(mail, timeoutMs), files, limits.mailLimits),
+      ifShared(readFile(files)),
+      ifShared(writeFile(files)),
+      webhookSecret === undefined ? undefined : sendWebhook(http, webhookSecret, settings.webhook),
+      mail && sendEmail(new MailTransport(mail, timeoutMs), files, settings.mailLimits),
     ];
     for (const tool of tools) if (tool && enabled.has(tool.definition.name)) registry.register(tool);
   }

@@ -5,6 +5,7 @@ export interface Credential {
   /** The token for the next request. @throws SignInNeeded; another error if no token could be obtained */
   token(): Promise<string> | string;
   /**
+   * Decides whether a request is sent again with another token.
    * @param answer the answer to a request with this token
    * @param tries number of earlier tries of the request
    * @returns the token to try next; undefined: the answer is final
@@ -29,6 +30,7 @@ export class SignInNeeded extends Error {
 /** Code of the JSON-RPC error that answers a request which needs a sign-in. Servers do not send this code. */
 export const signInNeededCode = -31_401;
 
+/** Max tokens that are remembered to redact them. */
 const maxRecent = 3;
 
 /** Sends the requests of one session with a server, with tokens if there is a credential. */
@@ -39,6 +41,10 @@ export class TokenRequests {
   /** @param credential absent if the registered headers suffice */
   constructor(private readonly credential?: Credential) {}
 
+  /**
+   * Sends a request, again with other tokens while the credential provides them.
+   * @param request sends it with these headers
+   */
   async send(request: (headers: Record<string, string>) => Promise<Answer>): Promise<Answer> {
     const { credential } = this;
     if (!credential) return request({});
@@ -55,7 +61,7 @@ export class TokenRequests {
 
   /** Redacts tokens in a text of the server. */
   clean(text: string): string {
-    return this.recent.reduce((clean, token) => clean.replaceAll(token, '[access token]'), text);
+    return this.recent.reduce((redacted, token) => redacted.replaceAll(token, '[access token]'), text);
   }
 }
 

@@ -1,9 +1,13 @@
+/** Max characters of a failure that are searched for words. */
+const searchedChars = 2_000;
+
 /** Beginnings of the messages with which SDKs refuse arguments. */
 const inputErrors = [
   /^(error: )?mcp error -32602(?!: output)/i,
   /^(error: )?(input validation error|invalid (arguments?|params|parameters?|input)\b)/i,
   /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
 ];
+
 /** Whether an SDK refused the arguments of a call, which is the caller's error. */
 export const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
 
@@ -20,11 +24,11 @@ const refusals = [
 /** Whether a failure says that an access token is not or no longer accepted. */
 export const isUnauthorized = (text: string): boolean =>
   /\b401\b|unauthori[sz]ed|unauthenticated|bad credentials|invalid[_ ](auth\b|(access[_ ])?token)|token.{0,20}(expired|revoked|invalid)/i.test(
-    text.slice(0, 2_000),
+    text.slice(0, searchedChars),
   );
 
 /** Whether a failed result says that something is not found, closed or not allowed. */
 export function isRefused(text: string): boolean {
-  const beginning = text.slice(0, 2_000);
+  const beginning = text.slice(0, searchedChars);
   return refusals.some((words) => words.test(beginning)) && !faults.test(beginning);
 }

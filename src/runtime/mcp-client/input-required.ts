@@ -13,7 +13,8 @@ import {
 import type { ToolRun } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
-const whyUnasked =
+/** Why a question reached no caller; follows the name of the tool. */
+const notPassedOn =
   'asked a question that cannot be passed on to this caller: its MCP server asks while the call runs, for which a client of a revision before 2026-07-28 must declare elicitation';
 /** Max rounds within one request of a caller; more are a fault of the server. */
 const maxRounds = 20;
@@ -52,18 +53,20 @@ export async function inRounds(
   return result;
 }
 
+/** The questions by key. @throws ToolFailure if they are malformed */
 function questionsIn(inputRequests: unknown): [string, Question][] {
-  if (!isObject(inputRequests)) throw malformed();
+  if (!isObject(inputRequests)) throw malformedRequests();
   return Object.entries(inputRequests).map(([key, request]) => {
-    if (!isObject(request) || typeof request['method'] !== 'string') throw malformed();
+    if (!isObject(request) || typeof request['method'] !== 'string') throw malformedRequests();
     const { method, params } = request;
     return [key, { method, params: isObject(params) ? params : {} }];
   });
 }
 
-const malformed = (): ToolFailure =>
+const malformedRequests = (): ToolFailure =>
   new ToolFailure('protocol_error', 'The tool asked by inputRequests that are not requests by name');
 
+/** @throws ToolFailure for a question whose capability the caller did not declare */
 function refuseUndeclared(questions: readonly [string, Question][], asks: Asks | undefined): void {
   for (const [key, question] of questions) {
     const missing = missingFor(question, asks?.capabilities);
@@ -83,5 +86,5 @@ export function asUnasked(failure: ToolFailure, tool: string, { notes: { unasked
   if (code === errorTable.capability_missing.jsonRpc) return notAskable(message, data);
   if (unasked === undefined) return failure;
   const requiredCapabilities = { elicitation: { [unasked]: {} } };
-  return notAskable(`${tool} ${whyUnasked}: ${message}`, { requiredCapabilities });
+  return notAskable(`${tool} ${notPassedOn}: ${message}`, { requiredCapabilities });
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../../base/common/json.js';
-import { encodeNotification, encodeRequest } from '../process-pool/conversation.js';
+import { encodeNotification, encodeRequest } from '../process-pool/json-rpc.js';
 import {
   clientCapabilities,
   clientInfo,
@@ -22,7 +22,7 @@ interface Session {
   readonly stdin: Writable;
   readonly stdout: PassThrough;
   /** The id that the server assigned. Without one the server cannot send requests in the session. */
-  readonly session: string | undefined;
+  readonly sessionId: string | undefined;
   once(event: 'exit', listener: () => void): unknown;
   kill(signal: NodeJS.Signals): void;
 }
@@ -41,10 +41,10 @@ interface ModernSession {
 export class LegacyTwin {
   private session: Promise<Session | undefined> | undefined;
 
-  /** @param begin makes a session that is not initialized yet */
+  /** @param newSession makes a session that is not initialized yet */
   constructor(
     private readonly peer: McpPeer,
-    private readonly begin: () => Session,
+    private readonly newSession: () => Session,
     private readonly modern: ModernSession,
   ) {}
 
@@ -64,8 +64,9 @@ export class LegacyTwin {
     void this.session?.then((session) => session?.stdin.write(line));
   }
 
+  /** Opens the session. @returns undefined if the server has no legacy sessions in which it can send requests */
   private async open(): Promise<Session | undefined> {
-    const session = this.begin();
+    const session = this.newSession();
     const { stdout, signal, end } = this.modern;
     signal.addEventListener('abort', () => session.kill('SIGTERM'));
     const ended = new Promise<[]>((resolve) => session.once('exit', () => resolve([])));
@@ -76,7 +77,7 @@ export class LegacyTwin {
       ended,
       delay<[]>(discoverMs, [], { ref: false }),
     ]);
-    if (!String(answer).includes('"result"') || session.session === undefined) {
+    if (!String(answer).includes('"result"') || session.sessionId === undefined) {
       session.kill('SIGTERM');
       return undefined;
     }

@@ -28,7 +28,7 @@ import {
   modernRevision,
   namedRevisions,
   newPeer,
-  openEnvelope,
+  removeEnvelope,
   readDiscovery,
   readIntroduction,
   unsupportedRevision,
@@ -69,27 +69,32 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
     },
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
     asksAfterCancel: true,
-    relayed: 'elicitation/create',
+    relayedMethod: 'elicitation/create',
   };
 }
 
 /** Session with one process of a server. */
 class McpSession implements DialectSession {
   private era: Era | undefined;
+  /** Whether the server has acknowledged the subscription to its lists. */
   private isSubscribed = false;
   /** Subscriptions to lists and resources, in the modern era. */
   private readonly watched: WatchedResources;
   /** Names of tools that run only as tasks, in the legacy era. */
-  private readonly needTasks = new Set<unknown>();
+  private readonly taskOnlyTools = new Set<unknown>();
   /** Ids of requests that call these tools. */
-  private readonly asTasks = new Set<string>();
+  private readonly taskRequests = new Set<string>();
+  /** Tasks that stand for calls. */
   private readonly polls: TaskPolls;
-  private about: Introduction = {};
+  /** The server's answer to `initialize` or `server/discover`. */
+  private introduction: Introduction = {};
+  /** Whether the server's lists are being read. */
   private isListing = true;
   /** Whether the server asked for its roots and may not have applied them yet; until then it refuses calls. */
   private appliesRoots = false;
   /** Whether the server announced a change since its tools were last listed. */
   private isStale = false;
+  /** Timer of the pause after a list; absent if there is none. */
   private pause: NodeJS.Timeout | undefined;
   /** Number of lists requested in a row, each directly after the pause before it. */
   private consecutiveLists = 0;
@@ -109,11 +114,12 @@ class McpSession implements DialectSession {
     else this.initialize();
   }
 
+  /** Answers requests of the server, and follows its notifications. */
   handle({ method, id, params }: JsonObject): Reply | undefined {
-    if (listChanges.has(method)) this.changed();
-    if (method === 'notifications/subscriptions/acknowledged' && !this.watched.acknowledged(params)) {
+    if (listChanges.has(method)) this.onListChanged();
+    if (method === 'notifications/subscriptions/acknowledged' && !this.watched.acknowledge(params)) {
       // Changes between two subscriptions are not announced.
-      if (this.isSubscribed) this.changed();
+      if (this.isSubscribed) this.onListChanged();
       this.isSubscribed = true;
     }
     if (id === undefined || typeof method !== 'string') return undefined;
@@ -126,6 +132,7 @@ class McpSession implements DialectSession {
     return { error: { code: methodNotFound, message } };
   }
 
+  /** Rewrites a request for the era of the session: into an envelope, a subscription or a task. */
   outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
     if (this.era === 'modern') {
       const { _meta } = params as { readonly _meta?: object };
@@ -134,102 +141,111 @@ class McpSession implements DialectSession {
       const [name, asked] = this.polls.updateFor(id, params as JsonObject) ?? [method, params];
       return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
     }
-    if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
+    if (this.taskOnlyTools.size === 0 || !('name' in params) || !this.taskOnlyTools.has(params.name))
       return undefined;
-    this.asTasks.add(id);
+    this.taskRequests.add(id);
     return { method, params: { ...params, task: { ttl: taskTtlMs } } };
   }
 
+  /** @returns false for an answer that stands for a task, which is polled from then on */
   isFinal(id: string, reply: Reply): boolean {
-    const wasTask = this.asTasks.delete(id);
-    this.watched.dropped(id);
+    const wasTask = this.taskRequests.delete(id);
+    this.watched.forget(id);
     if (this.polls.resume(id, reply)) return false;
     if (!('result' in reply) || !isObject(reply.result)) return true;
     const { resultType, task } = reply.result;
     if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
-    if (this.era === 'modern') openEnvelope(reply.result);
+    if (this.era === 'modern') removeEnvelope(reply.result);
     return true;
   }
 
+  /** Ends everything that belongs to an abandoned request. */
   forgotten(id: string): void {
-    this.asTasks.delete(id);
-    this.watched.dropped(id);
-    this.polls.forgotten(id);
+    this.taskRequests.delete(id);
+    this.watched.forget(id);
+    this.polls.cancel(id);
   }
 
   /** Begins the handshake of the legacy era. @param isRefused whether the server has refused `server/discover` */
   private initialize(isRefused = false): void {
     const params = { protocolVersion: legacyRevisions[0], capabilities: clientCapabilities, clientInfo };
     this.sender.request('initialize', params, (reply) => {
-      const about = readIntroduction(reply);
-      if (typeof about !== 'string') {
+      const introduction = readIntroduction(reply);
+      if (typeof introduction !== 'string') {
         this.sender.notify('notifications/initialized', {});
-        return this.introduced('legacy', about);
+        return this.onIntroduction('legacy', introduction);
       }
       const isUnknown = 'error' in reply && unknownRequest.includes(reply.error.code);
-      if (isUnknown && !isRefused) this.discover(about);
-      else this.onHandshake(about);
+      if (isUnknown && !isRefused) this.discover(introduction);
+      else this.onHandshake(introduction);
     });
   }
 
   /**
    * Begins the handshake of the modern era.
    * @param refusal why the server refused `initialize`
-   * @param again whether the server has refused the revision although it names it
+   * @param tries 2 after the server refused the revision although it names it as supported
    */
-  private discover(refusal?: string, again = false): void {
+  private discover(refusal?: string, tries = 1): void {
     // An old server may not answer a request that it does not know.
     const timer = refusal === undefined ? undefined : setTimeout(() => this.onHandshake(refusal), discoverMs);
     const answered = (reply: Reply): void => {
       clearTimeout(timer);
       const discovery = readDiscovery(reply);
-      if (discovery) this.introduced('modern', introductionIn(discovery), discovery);
-      else if (!again && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, true);
-      else if (refusal === undefined) this.initialize(!isUnclear(reply));
+      if (discovery) this.onIntroduction('modern', introductionIn(discovery), discovery);
+      else if (tries === 1 && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, 2);
+      else if (refusal === undefined) this.initialize(!isUnclearRefusal(reply));
       else this.onHandshake(refusal);
     };
     this.sender.request('server/discover', enveloped({}), answered, refusal);
   }
 
-  private introduced(era: Era, about: Introduction, { capabilities }: JsonObject = {}): void {
+  /** Notes the era of the session and reads the server's lists. */
+  private onIntroduction(era: Era, introduction: Introduction, { capabilities }: JsonObject = {}): void {
     this.era = era;
     this.peer.era = era;
-    this.about = about;
-    const changing = ['tools', 'resources', 'prompts'].flatMap((list) => {
+    this.introduction = introduction;
+    const announced = ['tools', 'resources', 'prompts'].flatMap((list) => {
       const each = isObject(capabilities) ? capabilities[list] : undefined;
       return isObject(each) && each['listChanged'] === true ? [[`${list}ListChanged`, true]] : [];
     });
     // In the legacy era changes are announced without a subscription.
-    if (era === 'modern') this.watched.begin(Object.fromEntries(changing) as object);
-    this.list();
+    if (era === 'modern') this.watched.begin(Object.fromEntries(announced) as object);
+    this.requestLists();
   }
 
+  /** Sends a request in the era of the session. */
   private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
     this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
   }
 
-  private changed(): void {
+  /** Reads the lists again, at once or after the pause. */
+  private onListChanged(): void {
     this.isStale = true;
-    if (!this.isListing && !this.pause) this.list();
+    if (!this.isListing && !this.pause) this.requestLists();
   }
 
-  private list(): void {
+  /** Reads the server's lists and publishes them. */
+  private requestLists(): void {
     this.isListing = true;
     this.isStale = false;
     const ask: Ask = (...request) => this.request(...request);
-    readLists(ask, this.about.offers ?? {}, (listed) => {
+    readLists(ask, this.introduction.offers ?? {}, (listed) => {
       if (typeof listed === 'string') return this.onHandshake(listed);
-      const lists = { ...listed, tools: listed.tools.map((tool) => this.noteTool(tool)) };
+      const lists = { ...listed, tools: listed.tools.map((tool) => this.prepareTool(tool)) };
       if (this.appliesRoots) this.afterRootsApplied(() => this.publish(lists));
       else this.publish(lists);
     });
   }
 
-  /** Notes whether calls of a tool must be tasks (legacy era), or repeat members in headers (modern era). */
-  private noteTool(tool: JsonObject): JsonObject {
+  /**
+   * Notes whether calls of a tool must be tasks (legacy era), or repeat members in headers (modern era).
+   * @returns the tool; its schema is replaced by the reason if clients must not use it
+   */
+  private prepareTool(tool: JsonObject): JsonObject {
     const { name, inputSchema, execution } = tool;
     if (this.era !== 'modern') {
-      if (isObject(execution) && execution['taskSupport'] === 'required') this.needTasks.add(name);
+      if (isObject(execution) && execution['taskSupport'] === 'required') this.taskOnlyTools.add(name);
       return tool;
     }
     const members = repeatedMembers(inputSchema);
@@ -238,7 +254,10 @@ class McpSession implements DialectSession {
     return tool;
   }
 
-  /** The first answer shows that the server has its roots, the second that it had time to apply them. */
+  /**
+   * Calls `ready` when the server has applied its roots. Its first answer shows that it has them, the second that it had
+   * time to apply them.
+   */
   private afterRootsApplied(ready: () => void): void {
     this.appliesRoots = false;
     this.sender.request('ping', {}, () => {
@@ -253,17 +272,18 @@ class McpSession implements DialectSession {
       () => {
         this.pause = undefined;
         this.consecutiveLists = this.isStale ? this.consecutiveLists + 1 : 0;
-        if (this.isStale) this.list();
+        if (this.isStale) this.requestLists();
       },
       backOff(this.consecutiveLists + 1, listPauses),
     ).unref();
-    this.onHandshake({ ...this.about, ...lists });
+    this.onHandshake({ ...this.introduction, ...lists });
   }
 }
 
 /** Whether an error does not show if the server knows the request. */
-const isUnclear = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
+const isUnclearRefusal = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
+/** A path as MCP's root. */
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
 
 /** Reads a notice. The progress token of a call is its execution id. */

@@ -1,7 +1,7 @@
 import { jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import { manifest } from '../../base/common/project.js';
-import { text } from '../process-pool/own-dialect.js';
+import { textMember } from '../process-pool/own-dialect.js';
 import type { Handshake, Reply } from '../process-pool/pool.types.js';
 import type { RepeatedMember } from './request-headers.js';
 
@@ -37,32 +37,34 @@ export const newPeer = (era: Era): McpPeer => ({
 export const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 export const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 
-const prefix = 'io.modelcontextprotocol/';
-export const versionMember = `${prefix}protocolVersion`;
-const serverMember = `${prefix}serverInfo`;
-const capabilitiesMember = `${prefix}clientCapabilities`;
+const metaPrefix = 'io.modelcontextprotocol/';
+/** Member of `_meta` with the revision, which only requests of the modern era have. */
+export const versionMember = `${metaPrefix}protocolVersion`;
+const serverMember = `${metaPrefix}serverInfo`;
+const capabilitiesMember = `${metaPrefix}clientCapabilities`;
 /** Member of `_meta` with the caller's capabilities, which the modern era declares with each request. */
 export const callersMember = 'toolkeeper/clientCapabilities';
 /** Member of `_meta` of a call whose caller can be asked while it runs. */
 export const liveMember = 'toolkeeper/asksWhileItRuns';
-const ownCapabilities = { extensions: { [`${prefix}tasks`]: {} } };
+const ownCapabilities = { extensions: { [`${metaPrefix}tasks`]: {} } };
+/** Members of `_meta` of each request in the modern era. */
 const envelope = {
   [versionMember]: modernRevision,
-  [`${prefix}clientInfo`]: clientInfo,
+  [`${metaPrefix}clientInfo`]: clientInfo,
   [capabilitiesMember]: ownCapabilities,
-  [`${prefix}logLevel`]: 'info',
+  [`${metaPrefix}logLevel`]: 'info',
 };
 
 /** Adds the members of `_meta` that the modern era requires in each request. Members of the caller take precedence. */
 export function enveloped(params: object): object {
-  const own = '_meta' in params && isObject(params._meta) ? params._meta : {};
-  const { [callersMember]: callers } = own;
+  const given = '_meta' in params && isObject(params._meta) ? params._meta : {};
+  const { [callersMember]: callers } = given;
   const declared = isObject(callers) && { [capabilitiesMember]: { ...ownCapabilities, ...callers } };
-  return { ...params, _meta: { ...envelope, ...own, ...declared } };
+  return { ...params, _meta: { ...envelope, ...given, ...declared } };
 }
 
 /** Removes members about the message itself from a result, because callers may speak another revision. */
-export function openEnvelope(result: Record<string, unknown>): void {
+export function removeEnvelope(result: Record<string, unknown>): void {
   if (result['resultType'] === 'complete') delete result['resultType'];
   const meta = result['_meta'];
   if (!isObject(meta)) return;
@@ -116,11 +118,11 @@ export function introductionIn(result: JsonObject): Introduction {
   const { serverInfo } = result;
   const info = isObject(serverInfo) ? serverInfo : {};
   return {
-    ...text(info, 'name'),
-    ...text(info, 'version'),
+    ...textMember(info, 'name'),
+    ...textMember(info, 'version'),
     ...(typeof result.instructions === 'string' && { description: result.instructions }),
     ...(isObject(result.capabilities) && { offers: result.capabilities }),
-    ...text(result, 'protocolVersion'),
+    ...textMember(result, 'protocolVersion'),
     capabilities: { cancel: true },
   };
 }

@@ -37,27 +37,33 @@ export function readLists(
   const wanted = lists.filter(({ capability }) => !capability || isObject(capabilities[capability]));
   const received: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
   let isOver = false;
-  const end = (listed: ServerLists | string): void => {
+  const finish = (listed: ServerLists | string): void => {
     clearTimeout(timer);
     if (!isOver) done(listed);
     isOver = true;
   };
-  const take = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
+  const store = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
     received[member] ??= list;
-    if (Object.keys(received).length === wanted.length) end(received as ServerLists);
+    if (Object.keys(received).length === wanted.length) finish(received as ServerLists);
   };
-  const timer = setTimeout(() => wanted.slice(1).forEach(({ member }) => take(member, [])), othersMs).unref();
+  const timer = setTimeout(
+    () => wanted.slice(1).forEach(({ member }) => store(member, [])),
+    othersMs,
+  ).unref();
   for (const { member, method } of wanted)
     readPages(ask, method, member, (list, wrong, code) => {
-      if (member !== 'tools' || wrong === undefined) take(member, list);
-      else if (code !== methodNotFound) end(wrong);
+      if (member !== 'tools' || wrong === undefined) store(member, list);
+      else if (code !== methodNotFound) finish(wrong);
       // The capabilities are not checked, because some servers have tools without announcing them.
-      else if (wanted.length > 1) take(member, []);
-      else end('It is an MCP server without tools');
+      else if (wanted.length > 1) store(member, []);
+      else finish('It is an MCP server without tools');
     });
 }
 
-/** Reads all pages of a list. @param done called with the items, and with the reason if some could not be read */
+/**
+ * Reads all pages of a list.
+ * @param done called with the items; also with the reason and the error's code if some could not be read
+ */
 function readPages(
   ask: Ask,
   method: string,
@@ -66,8 +72,9 @@ function readPages(
 ): void {
   const answered = `It answered "${method}"`;
   const list: JsonObject[] = [];
-  let [pages, bytes] = [0, 0];
-  const page = (params: object): void =>
+  let pages = 0;
+  let bytes = 0;
+  const readPage = (params: object): void =>
     ask(method, params, (reply, size) => {
       if ('error' in reply) {
         const { code, message } = reply.error;
@@ -77,15 +84,15 @@ function readPages(
       if (!Array.isArray(listed)) return done(list, `${answered} without a list of ${member}`);
       pages += 1;
       bytes += size;
-      const over = overLimit(member, list.length + listed.length, pages, bytes);
+      const over = whyOverLimit(member, list.length + listed.length, pages, bytes);
       if (over !== undefined) return done(list, over);
       list.push(...listed.map(readableItem));
       // Some servers send '', 0 or false after the last page.
       if (!nextCursor) return done(list);
-      if (typeof nextCursor === 'string') return page({ cursor: nextCursor });
+      if (typeof nextCursor === 'string') return readPage({ cursor: nextCursor });
       done(list, `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);
     });
-  page({});
+  readPage({});
 }
 
 /** An item with too deep values replaced; a non-object becomes a placeholder with a name. */
@@ -98,7 +105,8 @@ function readableItem(item: unknown): JsonObject {
   return Object.fromEntries(members) as JsonObject;
 }
 
-function overLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
+/** The limit that a list exceeds; undefined if it exceeds none. */
+function whyOverLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
   const { tools, bytes: maxBytes, pages: maxPages } = listLimits;
   if (member === 'tools' && items > tools) return `It lists more than ${tools} tools`;
   if (bytes > maxBytes) return `Its list of ${member} is over ${maxBytes} bytes`;

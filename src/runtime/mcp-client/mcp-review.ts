@@ -23,6 +23,8 @@ export interface McpReview {
   readonly listed?: McpDefinition;
 }
 
+const unapproved = 'it has not been approved';
+
 /**
  * Compares the approved definitions with those that the server lists.
  * @param listed undefined if not known yet: all approved tools are callable then
@@ -33,7 +35,7 @@ export function reviewTools(
 ): McpReview[] {
   if (!listed) return approved.map((each) => ({ name: each.name, state: 'callable', approved: each }));
   const known = new Map(approved.map((each) => [each.name, each]));
-  const namesByFold = new Map(approved.map(({ name }) => [folded(name), name]));
+  const namesByFold = new Map(approved.map(({ name }) => [foldedName(name), name]));
   const reviews = new Map<string, McpReview>();
   for (const raw of listed) {
     const read = readDefinition(raw);
@@ -45,10 +47,10 @@ export function reviewTools(
     }
     const { definition } = read;
     const { name } = definition;
-    const review = reviewOf(definition, known.get(name), namesByFold.get(folded(name)));
+    const review = reviewOf(definition, known.get(name), namesByFold.get(foldedName(name)));
     if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
     else reviews.set(name, read.warning === undefined ? review : { ...review, warning: read.warning });
-    if (!namesByFold.has(folded(name))) namesByFold.set(folded(name), name);
+    if (!namesByFold.has(foldedName(name))) namesByFold.set(foldedName(name), name);
   }
   for (const each of approved) {
     if (!reviews.has(each.name))
@@ -68,9 +70,15 @@ export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[]
     state === 'held' && why === unapproved && listed ? [listed] : [],
   );
 
-const unapproved = 'it has not been approved';
-
-function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, like = listed.name): McpReview {
+/**
+ * Reviews one valid definition.
+ * @param similarName name of an approved or listed tool that is easily confused with this one's
+ */
+function reviewOf(
+  listed: McpDefinition,
+  approved: McpDefinition | undefined,
+  similarName = listed.name,
+): McpReview {
   const { name } = listed;
   if (approved) {
     const isSame = definitionHash(approved) === definitionHash(listed);
@@ -78,18 +86,21 @@ function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, li
       ? { name, state: 'callable', approved, listed }
       : { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
   }
-  const why = like === name ? (hiddenIn(listed) ?? unapproved) : `its name reads like that of ${like}`;
+  const why =
+    similarName === name
+      ? (whyInvisible(listed) ?? unapproved)
+      : `its name reads like that of ${similarName}`;
   return { name, state: 'held', why, listed };
 }
 
 /** Invisible characters: controls, zero-width, bidirectional marks and tags, but not emoji joiners. */
-const hidden = /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/u;
+const invisible = /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/u;
 
 /** @returns a sentence naming the first invisible character in the definition's texts or member names */
-function hiddenIn(definition: McpDefinition): string | undefined {
+function whyInvisible(definition: McpDefinition): string | undefined {
   let found: string | undefined;
   JSON.stringify(definition, (name, value: unknown) => {
-    found ??= hidden.exec(name + (typeof value === 'string' ? value : ''))?.[0];
+    found ??= invisible.exec(name + (typeof value === 'string' ? value : ''))?.[0];
     return value;
   });
   const code = found?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
@@ -97,19 +108,23 @@ function hiddenIn(definition: McpDefinition): string | undefined {
 }
 
 /** A text that is equal for names that are easily confused. */
-const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+const foldedName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
+/** The name of an invalid definition, shortened and escaped. */
 function nameIn({ name }: Readonly<Record<string, unknown>>): string {
   return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';
 }
 
+/** Stands between the names of a server and its tool. */
 const separator = '__';
+/** Max characters of a tool's name before its hash, so that both have 128. */
+const maxAliasChars = 119;
 const unsupportedChars = /[^A-Za-z0-9_.-]+/g;
 
 /** The full name of a server's tool, without characters that LLM platforms reject. */
 export function mcpToolName(server: string, tool: string): string {
   if (tool.search(unsupportedChars) < 0) return `${server}${separator}${tool}`;
-  const alias = tool.replace(unsupportedChars, '_').slice(0, 119);
+  const alias = tool.replace(unsupportedChars, '_').slice(0, maxAliasChars);
   return `${server}${separator}${alias}_${sha256(tool).slice(0, 8)}`;
 }
 
@@ -123,22 +138,25 @@ export function serverOf(name: string): string | undefined {
 export const isServerName = (name: string): boolean => !name.includes(separator) && !name.endsWith('_');
 
 /** Prefix of the names under which prompts are reviewed like tools; no tool has such a name. */
-const promptMark = 'prompts/';
+const promptPrefix = 'prompts/';
 /** The name under which a server's instructions are reviewed like a tool. */
 export const instructionsName = 'server/instructions';
 
 /** The name under which a server's prompt is reviewed. */
-export const promptName = (prompt: string): string => `${promptMark}${prompt}`;
+export const promptName = (prompt: string): string => `${promptPrefix}${prompt}`;
 
 /** Whether a reviewed name is a tool's, not that of a prompt or the instructions. */
 export const isToolName = (name: string): boolean =>
-  name !== instructionsName && !name.startsWith(promptMark);
+  name !== instructionsName && !name.startsWith(promptPrefix);
 
 /** The name for callers of a reviewed tool, prompt or instructions. */
 export const calledName = (server: string, name: string): string =>
   name === instructionsName
     ? server
-    : mcpToolName(server, isToolName(name) ? name : name.slice(promptMark.length));
+    : mcpToolName(server, isToolName(name) ? name : name.slice(promptPrefix.length));
+
+/** Definitions as a server lists them. */
+type Tools = readonly JsonObject[];
 
 /** The definitions that a model reads before a call: a server's tools, prompts and instructions. */
 export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
@@ -151,8 +169,6 @@ export function reviewedIn({ tools = [], prompts = [], description }: Handshake)
   const instructions = description?.trim() ? [{ name: instructionsName, description, inputSchema: {} }] : [];
   return [...tools, ...promptDefinitions, ...instructions];
 }
-
-type Tools = readonly JsonObject[];
 
 /** The listed tools, plus those that were listed to other callers. */
 function withOthers(listed: Tools, before: Tools = []): Tools {
@@ -217,9 +233,11 @@ export interface McpDefinition {
 
 /** Printable ASCII only, because letters of other alphabets can look the same. */
 const namePattern = /^[ -~]{1,128}$/;
-const maxText = 16_384;
+/** Max characters of a title or description. */
+const maxTextChars = 16_384;
 /** The caps of a registered tool's schema (docs/tools/protocol.md). */
 const maxSchemaBytes = 65_536;
+/** Annotations that are kept. */
 const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
 
 /** Beginning of a warning about an output schema that clients do not get. */
@@ -231,13 +249,13 @@ export type ReadDefinition =
 
 /** Reads a definition. @param listed as the server sent it, with limited nesting */
 export function readDefinition(listed: JsonObject): ReadDefinition {
-  const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
+  const { name, title, description, inputSchema, outputSchema, annotations } = comparable(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
     return { wrong: 'its name is not 1 to 128 letters, digits and signs of ASCII' };
   for (const [member, value] of Object.entries({ title, description })) {
     if (value !== undefined && typeof value !== 'string') return { wrong: `its ${member} is no text` };
-    if (value !== undefined && value.length > maxText)
-      return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxText}` };
+    if (value !== undefined && value.length > maxTextChars)
+      return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxTextChars}` };
   }
   if (!isSchema(inputSchema))
     return {
@@ -262,10 +280,10 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
 
 /** SHA-256 of the canonical JSON. Nulls are dropped because stored definitions may contain them. */
 export const definitionHash = (definition: McpDefinition): string =>
-  sha256(canonicalJson(asCompared(definition)));
+  sha256(canonicalJson(comparable(definition)));
 
 /** Drops null members, except under JSON Schema keywords for which null is a value. */
-const asCompared = <T extends object>(listed: T): T =>
+const comparable = <T extends object>(listed: T): T =>
   withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
 
 function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { readAtMost } from '../../base/outbound/http-client.js';
-import { beginningOf, decoded, messagesIn, readEvents, readRefusal } from './remote-answer.js';
+import { beginningOf, decompressed, messagesIn, readEvents, readRefusal } from './remote-answer.js';
 
 const limits = { maxBytes: 1_000, linesPerSecond: 1_000_000 };
 const answerOf = (chunks: readonly Buffer[], headers: Record<string, string> = {}, statusCode = 200) =>
-  decoded({ statusCode, headers, body: Readable.from(chunks) } as unknown as Dispatcher.ResponseData);
+  decompressed({ statusCode, headers, body: Readable.from(chunks) } as unknown as Dispatcher.ResponseData);
 
 async function eventsIn(chunks: readonly Buffer[]): Promise<[string[], string | undefined]> {
   const events: string[] = [];
@@ -55,7 +55,7 @@ describe('readEvents', () => {
   );
 });
 
-describe('decoded', () => {
+describe('decompressed', () => {
   const text = Buffer.from('{"jsonrpc":"2.0"}');
   it.each<[string, Buffer]>([
     ['gzip', gzipSync(text)],

@@ -40,9 +40,10 @@ export const oldStatuses = [400, 404, 405];
 export const refusal = (message: string): Refusal => ({ code: internalError, message });
 
 /** The refusal for a server that does not answer `server/discover`. */
-export const undiscovered = refusal(`It did not answer "server/discover" within ${discoverMs} ms`);
+export const discoveryTimedOut = refusal(`It did not answer "server/discover" within ${discoverMs} ms`);
 
 export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode < 300;
+/** Whether the body is a stream of events. */
 export const isEvents = ({ headers }: Answer): boolean =>
   String(headers['content-type']).startsWith('text/event-stream');
 
@@ -53,8 +54,8 @@ const decoders = new Map<string, () => Transform>([
   ['deflate', createInflate],
 ]);
 
-/** Decompresses a body. An unknown encoding is left unchanged. */
-export function decoded({ statusCode, headers, body }: Dispatcher.ResponseData): Answer {
+/** The answer with its body decompressed. A body in an unknown encoding stays as it is. */
+export function decompressed({ statusCode, headers, body }: Dispatcher.ResponseData): Answer {
   const decoder = decoders.get(String(headers['content-encoding']).toLowerCase())?.();
   if (decoder) pipeline(body, decoder, () => undefined);
   const readable: Readable = decoder ?? body;
@@ -75,7 +76,7 @@ export interface StreamPlace {
 export async function readEvents(
   { body }: Answer,
   { maxBytes, linesPerSecond }: { readonly maxBytes: number; readonly linesPerSecond: number },
-  message: (text: string) => Promise<void>,
+  onMessage: (text: string) => Promise<void>,
   signal: AbortSignal,
   place: StreamPlace = {},
 ): Promise<string | undefined> {
@@ -101,13 +102,13 @@ export async function readEvents(
     isAfterReturn = text.endsWith('\r');
     parser.feed(lines);
     if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
-    for (const event of events.splice(0)) await message(event);
+    for (const event of events.splice(0)) await onMessage(event);
     const overMs = budget.charge(lines.split('\n').length - 1);
     if (overMs > 0) await delay(overMs, undefined, { signal });
   }
   // Some servers end their last event without an empty line.
   parser.feed(`${decoder.decode()}\n\n`);
-  for (const event of events) await message(event);
+  for (const event of events) await onMessage(event);
   return undefined;
 }
 
@@ -124,6 +125,7 @@ export function messagesIn(text: string): string[] {
   }
 }
 
+/** Characters within which a stream of the older transport names its endpoint. */
 const probeChars = 4_096;
 
 /** Whether a stream begins like that of the older transport, with an `endpoint` event. */
@@ -138,7 +140,7 @@ export async function isOldTransport({ body }: Answer): Promise<boolean> {
 }
 
 /** Adds the id of the call to a server's question on its stream. Other messages stay unchanged. */
-export function withOrigin(text: string, id: string): string {
+export function withCallId(text: string, id: string): string {
   if (!text.includes('"elicitation/create"')) return text;
   try {
     const message = JSON.parse(text) as { readonly method?: string; readonly params?: object };
@@ -150,29 +152,29 @@ export function withOrigin(text: string, id: string): string {
 }
 
 /** Max bytes of a refusal that are read. */
-const maxBytes = 65_536;
+const maxRefusalBytes = 65_536;
 /** Max characters of a header or URL in a message. */
-const maxChars = 500;
+const maxHeaderChars = 500;
 /** Headers of a refusal that are passed on to the caller. */
 const namedHeaders = ['retry-after', 'www-authenticate'];
 
-/** Reads the reason of an error status. */
+/** Reads the reason of an error status. @returns also whether the reason is the session, which the server forgot */
 export async function readRefusal(
   { statusCode, headers, body }: Answer,
   url: URL,
   redact: Redact,
 ): Promise<{ readonly error: Refusal; readonly namesSession: boolean }> {
-  const text = (await readAtMost(body, maxBytes)).body.toString();
+  const text = (await readAtMost(body, maxRefusalBytes)).body.toString();
   const error = errorIn(text);
   const why = error?.message ?? beginningOf(text, redact);
   const { location } = headers;
-  const next =
+  const redirect =
     statusCode >= 300 && statusCode < 400 && location !== undefined && URL.parse(String(location), url.href);
   const message = [
     `It answered ${statusCode}${why && `: ${why}`}`,
-    ...(next ? [`it redirects to ${next.href.slice(0, maxChars)}: register that URL`] : []),
+    ...(redirect ? [`it redirects to ${redirect.href.slice(0, maxHeaderChars)}: register that URL`] : []),
     ...namedHeaders.flatMap((name) =>
-      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxChars)}`],
+      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxHeaderChars)}`],
     ),
   ].join('; ');
   return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
@@ -180,6 +182,7 @@ export async function readRefusal(
 
 /** Max characters of a page that are searched for tags, because unclosed tags are expensive. */
 const pageChars = 4_096;
+/** Max characters of a page in a message. */
 const shownChars = 300;
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ' };
 
@@ -205,6 +208,17 @@ export function errorIn(text: string): Refusal | undefined {
       return undefined;
     return { code: Number(error['code']), message: error['message'], data: error['data'] };
   } catch {
+    return undefined;
+  }
+}
+
+/** The revision of MCP in an answer to `initialize`; undefined if it has none. */
+export function revisionIn(text: string): string | undefined {
+  try {
+    const { result } = JSON.parse(text) as { result?: { protocolVersion?: unknown } };
+    return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
+  } catch {
+    // The reader of the line reports what is wrong.
     return undefined;
   }
 }

@@ -1,16 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { JsonObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
-import { manifest } from '../../base/common/project.js';
-import { Destination } from '../../base/outbound/connector.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/launcher.js';
 import {
   type Answer,
   beginningOf,
-  decoded,
   errorIn,
   isEvents,
   isOldTransport,
@@ -19,31 +15,22 @@ import {
   oldStatuses,
   oldTransport,
   postRefused,
-  undiscovered,
+  discoveryTimedOut,
   readRefusal,
   type Redact,
   refusal,
   type Refusal,
-  withOrigin,
+  withCallId,
   type StreamPlace,
 } from './remote-answer.js';
 import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
 import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
-import { type Credential, SignInNeeded, signInNeeded, TokenRequests } from './credential.js';
-import { SessionCookies } from './session-cookies.js';
+import { SignInNeeded, signInNeeded } from './credential.js';
+import { type RemoteAddress, RemoteSession } from './remote-session.js';
 
-/** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
-interface RemoteAddress {
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Removes the secrets in these headers. */
-  readonly redact: Redact;
-  /** Adds access tokens; absent if the headers suffice. */
-  readonly credential?: Credential | undefined;
-}
-
+/** Limits of each session with a remote server. */
 export interface RemoteLimits {
   /** Maximum bytes of one message. */
   readonly maxBytes: number;
@@ -53,20 +40,17 @@ export interface RemoteLimits {
   readonly ownPort: () => number | undefined;
 }
 
+/** Members of a JSON-RPC message that decide how it is sent. */
 interface Message {
   readonly id?: string;
   readonly method?: string;
   readonly params?: JsonObject & { readonly requestId?: string; readonly _meta?: JsonObject };
 }
 
-type Method = 'POST' | 'GET' | 'DELETE';
-type Headers = Record<string, string>;
-
-const farewellMs = 1_000;
-const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
+/** Timeout of the request that looks for the older transport. */
 const probeMs = 2_000;
-/** Statuses and errors of a server that does not speak the modern era any more. */
+/** HTTP statuses and JSON-RPC errors of a server that does not speak the modern era any more. */
 const goneStatuses = [400, 404, 405, 410];
 const goneErrors = [methodNotFound, -32603, -32000];
 
@@ -88,29 +72,24 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   readonly stdin = new Writable({
     decodeStrings: false,
     write: (lines: string, _encoding, done) => {
-      for (const line of lines.split('\n')) if (line !== '') this.take(line);
+      for (const line of lines.split('\n')) if (line !== '') this.handleLine(line);
       done();
     },
   });
-  private readonly agent: Dispatcher;
-  private readonly over = new AbortController();
-  private readonly headers: Readonly<Record<string, string>>;
-  private readonly cookies: SessionCookies;
+  private readonly ended = new AbortController();
   /** Requests without an answer, by id. */
-  private readonly open = new Map<string, AbortController>();
+  private readonly openRequests = new Map<string, AbortController>();
   /** The last notification's request. Later messages wait for it, so that none overtakes it. */
   private lastPosted: Promise<void> = Promise.resolve();
-  session: string | undefined;
-  private revision: string | undefined;
+  private readonly session: RemoteSession;
   private readonly twin: LegacyTwin;
   /** Whether its last request was of the modern era. */
   private isModern = false;
-  /** Whether the handshake is over, so that its tools were asked for. */
-  private isKnown = false;
+  /** Whether its tools were asked for, so that the handshake is over. */
+  private hasListedTools = false;
   private readonly streams: EventStreams;
-  private readonly tokens: TokenRequests;
   /** Requests in a row that were answered with 400. */
-  private refusals = 0;
+  private badRequests = 0;
 
   constructor(
     private readonly address: RemoteAddress,
@@ -118,43 +97,50 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly peer: McpPeer,
   ) {
     super();
-    const headers = { 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers };
-    this.headers = Object.fromEntries(Object.entries(headers).map(([name, it]) => [name.toLowerCase(), it]));
-    this.tokens = new TokenRequests(address.credential);
-    this.cookies = new SessionCookies(address.url, this.headers['cookie']);
+    this.session = new RemoteSession(address, limits);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
-    this.agent = new Destination(address.url, limits).dispatcher();
-    const owner = { stdout: this.stdout, signal: this.over.signal, end: () => this.end(1, null) };
+    const owner = { stdout: this.stdout, signal: this.ended.signal, end: () => this.end(1, null) };
     this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), owner);
     setImmediate(() => this.emit('spawn'));
+  }
+
+  /** The id that the server assigned to the session, if any. */
+  get sessionId(): string | undefined {
+    return this.session.id;
   }
 
   kill(signal: NodeJS.Signals): void {
     this.end(null, signal);
   }
 
-  private take(line: string): void {
+  /** Handles one line of its input: posts a message, or passes it to the legacy twin. */
+  private handleLine(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
     if (this.isModern && isOfTwin(method, params?._meta))
-      return this.twin.write(line, (enveloped) => this.take(enveloped));
+      return this.twin.write(line, (enveloped) => this.handleLine(enveloped));
     if (method === 'notifications/cancelled') {
       const { requestId = '' } = params ?? {};
-      const request = this.open.get(requestId);
+      const request = this.openRequests.get(requestId);
       request?.abort();
+      // In the modern era the end of the request cancels it. Other calls are the twin's.
       if (this.isModern) return request ? undefined : this.twin.cancel(requestId);
     }
-    const isNotification = id === undefined;
-    if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
-    if (method === 'subscriptions/listen') {
-      const abort = new AbortController();
-      this.open.set(id ?? '', abort);
-      const signal = AbortSignal.any([this.over.signal, abort.signal]);
-      return void this.listen(() => this.request('POST', this.headersOf(message), signal, line), signal);
-    }
-    this.isKnown ||= method === 'tools/list';
+    if (id !== undefined && method !== undefined)
+      this.isModern = params?._meta?.[versionMember] !== undefined;
+    if (method === 'subscriptions/listen') return this.subscribe(line, message);
+    this.hasListedTools ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
-    if (isNotification) this.lastPosted = posted;
+    if (id === undefined) this.lastPosted = posted;
+  }
+
+  /** Posts a subscription, whose answer is a stream that stays open. */
+  private subscribe(line: string, message: Message): void {
+    const abort = new AbortController();
+    this.openRequests.set(message.id ?? '', abort);
+    const signal = AbortSignal.any([this.ended.signal, abort.signal]);
+    const open = (): Promise<Answer> => this.session.request('POST', this.headersOf(message), signal, line);
+    void this.listen(open, signal);
   }
 
   /** Headers of a message besides those of its session. */
@@ -170,77 +156,52 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const { id, method } = message;
     const abort = new AbortController();
     const isRequest = id !== undefined && method !== undefined;
-    if (isRequest) this.open.set(id, abort);
-    const isProbe = method === 'server/discover' && !this.isKnown;
-    const signals = [this.over.signal, abort.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
+    if (isRequest) this.openRequests.set(id, abort);
+    const isProbe = method === 'server/discover' && !this.hasListedTools;
+    const signals = [this.ended.signal, abort.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
     const signal = AbortSignal.any(signals);
     try {
-      const response = await this.request('POST', this.headersOf(message), signal, line);
-      const wrong = isSuccess(response) ? undefined : await this.refusalIn(response, method);
+      const response = await this.session.request('POST', this.headersOf(message), signal, line);
+      const error = isSuccess(response) ? undefined : await this.readErrorStatus(response, method);
       if (!isRequest) response.body.destroy();
-      else if (wrong) await this.refused(wrong, id, method, signal);
+      else if (error) await this.deliverError(error, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
       if (method === 'notifications/initialized')
-        void this.listen((place) => this.follow(place, this.over.signal));
+        void this.listen((place) => this.follow(place, this.ended.signal));
     } catch (error) {
       if (!signal.aborted && isRequest && error instanceof SignInNeeded)
         await this.deliver(signInNeeded(id, error), signal).catch(() => undefined);
       else if (!signal.aborted) this.fail(error);
-      else if (isProbe && !this.over.signal.aborted)
-        await this.refused(undiscovered, id ?? '', method, this.over.signal);
+      else if (isProbe && !this.ended.signal.aborted)
+        await this.deliverError(discoveryTimedOut, id ?? '', method, this.ended.signal);
     } finally {
-      if (isRequest) this.open.delete(id);
+      if (isRequest) this.openRequests.delete(id);
     }
   }
 
-  private request(method: Method, headers: Headers, signal: AbortSignal, body?: string): Promise<Answer> {
-    return this.tokens.send((own) => this.send(method, { ...headers, ...own }, signal, body));
-  }
-
-  private async send(method: Method, headers: Headers, signal: AbortSignal, body?: string): Promise<Answer> {
-    const { url } = this.address;
-    const cookie = this.cookies.header();
-    const response = await this.agent.request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method,
-      signal,
-      headers: {
-        ...this.headers,
-        ...headers,
-        ...(cookie !== undefined && { cookie }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(this.session !== undefined && { [sessionHeader]: this.session }),
-        ...(this.revision !== undefined && { 'mcp-protocol-version': this.revision }),
-      },
-      body: body ?? null,
-    });
-    this.cookies.take(response.headers['set-cookie']);
-    return decoded(response);
-  }
-
   /** Reads an error status. @throws Error if the session is the cause, so that another one begins */
-  private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
+  private async readErrorStatus(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
     const { url, redact } = this.address;
-    const clean: Redact = (text) => this.tokens.clean(redact(text));
+    const clean: Redact = (text) => this.session.withoutTokens(redact(text));
     const { error, namesSession } = await readRefusal(response, url, clean);
-    this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
+    this.badRequests = statusCode === 400 ? this.badRequests + 1 : 0;
     const isLost =
-      [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
-    if (isLost && this.session !== undefined)
+      [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.badRequests > 1));
+    if (isLost && this.sessionId !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
     const isGone = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
-    if (this.isKnown && (isGone || error.code === unsupportedRevision))
+    if (this.hasListedTools && (isGone || error.code === unsupportedRevision))
       throw new Error(`The server speaks another revision of MCP now: ${error.message}`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
     return statusCode === 405 ? { ...error, message: `${error.message}. ${postRefused}` } : error;
   }
 
+  /** Whether the server speaks the older transport. */
   private async isOfOldTransport(): Promise<boolean> {
-    const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
-    // Its answer may be unreadable.
+    const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout(probeMs)]);
+    // The server's answer may be unreadable.
     return this.follow({}, signal)
       .then(isOldTransport)
       .catch(() => false);
@@ -249,61 +210,63 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   /** Opens an event stream, after the last event of an earlier one. */
   private follow({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<Answer> {
     const place = lastEventId && { 'last-event-id': lastEventId };
-    return this.request('GET', { accept: 'text/event-stream', ...place }, signal);
+    return this.session.request('GET', { accept: 'text/event-stream', ...place }, signal);
   }
 
   /** Delivers an error answer. A failed health request ends the session, unless the server does not know `ping`. */
-  private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
+  private async deliverError(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
     if (this.isHealth(method) && !(method === 'ping' && error.code === methodNotFound))
       throw new Error(`${method}: ${error.message}`);
     await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
   }
 
+  /** Whether a method is that of a health request. */
   private isHealth(method: string): boolean {
-    return method === 'ping' || (method === 'server/discover' && this.isKnown);
+    return method === 'ping' || (method === 'server/discover' && this.hasListedTools);
   }
 
+  /** Delivers the messages of an answer, or an error if the answer to the request is not among them. */
   private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
     let isAnswered = false;
     let last = '';
-    this.refusals = 0;
-    const answer = async (text: string): Promise<void> => {
+    this.badRequests = 0;
+    const onMessages = async (text: string): Promise<void> => {
       last = text || last;
       for (const message of messagesIn(text)) {
-        if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
+        if (method === 'initialize') this.session.note(response, message);
         const error = this.isHealth(method) ? errorIn(message) : undefined;
         isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
-        if (error) await this.refused(error, id, method, signal);
-        else await this.deliver(withOrigin(message, id), signal);
+        if (error) await this.deliverError(error, id, method, signal);
+        else await this.deliver(withCallId(message, id), signal);
       }
     };
-    const wrong = await this.read(response, answer, () => isAnswered, signal);
+    const fault = await this.readMessages(response, onMessages, () => isAnswered, signal);
     if (isAnswered || (response.statusCode === 202 && this.streams.isListening)) return;
     const seen = beginningOf(last, this.address.redact) || 'an empty body';
     const unanswered =
-      wrong ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
-    await this.refused(errorIn(last) ?? refusal(unanswered), id, method, signal);
+      fault ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
+    await this.deliverError(errorIn(last) ?? refusal(unanswered), id, method, signal);
   }
 
   /** Reads the messages of an answer. @returns the fault of the answer, if any */
-  private async read(
+  private async readMessages(
     response: Answer,
-    message: (text: string) => Promise<void>,
+    onMessages: (text: string) => Promise<void>,
     isOver: () => boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (isEvents(response)) return this.streams.read(response, message, isOver, signal);
+    if (isEvents(response)) return this.streams.read(response, onMessages, isOver, signal);
     const { maxBytes } = this.limits;
     const { body, whole } = await readAtMost(response.body, maxBytes);
     if (!whole) return `Its answer is over ${maxBytes} bytes`;
-    if (body.length > 0) await message(body.toString());
+    if (body.length > 0) await onMessages(body.toString());
     return undefined;
   }
 
   /** Delivers messages that the server sends outside of answers. */
   private async listen(
     open: (place: StreamPlace) => Promise<Answer>,
-    signal = this.over.signal,
+    signal = this.ended.signal,
   ): Promise<void> {
     try {
       await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
@@ -312,39 +275,24 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     }
   }
 
-  private begin(session: string | string[] | undefined, text: string): void {
-    if (typeof session === 'string') this.session ??= session;
-    try {
-      const { result } = JSON.parse(text) as { result?: { protocolVersion?: unknown } };
-      if (typeof result?.protocolVersion === 'string') this.revision ??= result.protocolVersion;
-    } catch {
-      // The reader of the line reports it.
-    }
-  }
-
   /** Writes a message as one line: line breaks in JSON are only white space. */
   private async deliver(text: string, signal: AbortSignal): Promise<void> {
-    const line = this.tokens.clean(text).replace(/[\r\n]+/g, ' ');
+    const line = this.session.withoutTokens(text).replace(/[\r\n]+/g, ' ');
     if (!this.stdout.write(`${line}\n`)) await once(this.stdout, 'drain', { signal });
   }
 
+  /** Ends the session, and writes the reason to stderr. */
   private fail(error: unknown): void {
     const { cause } = error as { cause?: unknown };
     const why = messageOf(cause ?? error) || String(error);
-    this.stderr.write(this.tokens.clean(`${this.address.url.host}: ${why}\n`));
+    this.stderr.write(this.session.withoutTokens(`${this.address.url.host}: ${why}\n`));
     this.end(1, null);
   }
 
   private end(code: number | null, signal: NodeJS.Signals | null): void {
-    if (this.over.signal.aborted) return;
-    this.over.abort();
-    void this.leave();
+    if (this.ended.signal.aborted) return;
+    this.ended.abort();
+    void this.session.close();
     setImmediate(() => this.emit('exit', code, signal));
-  }
-
-  private async leave(): Promise<void> {
-    if (this.session !== undefined)
-      await this.request('DELETE', {}, AbortSignal.timeout(farewellMs)).catch(() => undefined);
-    await this.agent.destroy();
   }
 }

@@ -24,7 +24,7 @@ export class EventStreams {
    */
   async read(
     first: Answer,
-    message: (text: string) => Promise<void>,
+    onMessage: (text: string) => Promise<void>,
     isOver: () => boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
@@ -34,8 +34,8 @@ export class EventStreams {
         stream.body.destroy();
         return `It closed its stream of events, and answered ${stream.statusCode} to the request to go on`;
       }
-      const wrong = await this.readPart(stream, message, signal, place);
-      if (wrong !== undefined || isOver() || !place.lastEventId) return wrong;
+      const fault = await this.readPart(stream, onMessage, signal, place);
+      if (fault !== undefined || isOver() || !place.lastEventId) return fault;
       await pause(place, signal);
     }
   }
@@ -43,7 +43,7 @@ export class EventStreams {
   /** Reads messages that the server sends outside of answers, until the server refuses such a stream. */
   async listen(
     open: (place: StreamPlace) => Promise<Answer>,
-    message: (text: string) => Promise<void>,
+    onMessage: (text: string) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     const place: StreamPlace = {};
@@ -51,9 +51,9 @@ export class EventStreams {
       const response = await open(place);
       if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
       this.isListening = true;
-      const wrong = await this.readPart(response, message, signal, place);
+      const fault = await this.readPart(response, onMessage, signal, place);
       this.isListening = false;
-      if (wrong !== undefined) throw new Error(wrong);
+      if (fault !== undefined) throw new Error(fault);
       await pause(place, signal);
     }
   }
@@ -61,12 +61,12 @@ export class EventStreams {
   /** Reads one connection of a stream. An error is ignored if the stream can be resumed. @returns its fault, if any */
   private async readPart(
     stream: Answer,
-    message: (text: string) => Promise<void>,
+    onMessage: (text: string) => Promise<void>,
     signal: AbortSignal,
     place: StreamPlace,
   ): Promise<string | undefined> {
     try {
-      return await readEvents(stream, this.limits, message, signal, place);
+      return await readEvents(stream, this.limits, onMessage, signal, place);
     } catch (error) {
       if (signal.aborted || !place.lastEventId) throw error;
       return undefined;

@@ -8,29 +8,35 @@ export interface RepeatedMember {
 
 /** Keyword of a schema that names the header. */
 const keyword = 'x-mcp-header';
+/** Prefix of the header's name on the wire. */
 const prefix = 'mcp-param-';
 /** A token of HTTP (RFC 9110, 5.6.2). */
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
+/** Types of members that can be written into a header. */
 const types: readonly unknown[] = ['string', 'integer', 'boolean'];
 /** Keywords whose values are data, not schemas. */
-const data = new Set(['default', 'const', 'enum', 'examples']);
+const dataKeywords = new Set(['default', 'const', 'enum', 'examples']);
 const rule = `an ${keyword} stands for one property that is a string, an integer or a boolean, and is a unique token of HTTP`;
 
 /** Finds the members that calls repeat in headers. @returns the members, or why clients must not use the tool */
 export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | string {
   const members: RepeatedMember[] = [];
-  /** @param path undefined for parts that describe no single property of the input */
-  const isValid = (part: unknown, path: readonly string[] | undefined): boolean => {
-    if (Array.isArray(part)) return part.every((each) => isValid(each, undefined));
+  /**
+   * Collects the members in a part of the schema.
+   * @param path undefined for parts that describe no single property of the input
+   * @returns whether all annotations in the part are valid
+   */
+  const collect = (part: unknown, path: readonly string[] | undefined): boolean => {
+    if (Array.isArray(part)) return part.every((each) => collect(each, undefined));
     if (!isObject(part)) return true;
     return Object.entries(part).every(([name, value]) => {
       if (name === keyword) return path !== undefined && addMember(part, path, members);
       if (name === 'properties' && path && isObject(value))
-        return Object.entries(value).every(([key, member]) => isValid(member, [...path, key]));
-      return data.has(name) || isValid(value, undefined);
+        return Object.entries(value).every(([key, member]) => collect(member, [...path, key]));
+      return dataKeywords.has(name) || collect(value, undefined);
     });
   };
-  return isValid(schema, []) ? members : `invalid: ${rule}`;
+  return collect(schema, []) ? members : `invalid: ${rule}`;
 }
 
 /** Adds the annotated member. @returns whether its annotation is valid */

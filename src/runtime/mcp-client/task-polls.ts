@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../base/common/json.js';
-import { errorReply } from '../process-pool/conversation.js';
+import { errorReply } from '../process-pool/json-rpc.js';
 import type { DialectSender, Reply } from '../process-pool/pool.types.js';
 
 /** Requested lifetime of a task: the max duration of a call. */
@@ -8,6 +8,7 @@ export const taskTtlMs = 3_600_000;
 const pauseMs = 1_000;
 const minPauseMs = 50;
 const maxPauseMs = 60_000;
+const internalError = -32603;
 /** Prefix of the `requestState` of a call that ended with questions of its task. */
 const statePrefix = 'toolkeeper-task ';
 
@@ -29,7 +30,7 @@ export class TaskPolls {
   follow(id: string, task: unknown): boolean {
     if (!isObject(task) || typeof task['taskId'] !== 'string') return false;
     this.open.set(id, { taskId: task['taskId'] });
-    this.wait(id, task);
+    this.pollLater(id, task);
     return true;
   }
 
@@ -49,27 +50,28 @@ export class TaskPolls {
   }
 
   /** Cancels the task of an abandoned call. */
-  forgotten(id: string): void {
-    const taskId = this.close(id) ?? this.updates.get(id);
+  cancel(id: string): void {
+    const taskId = this.remove(id) ?? this.updates.get(id);
     this.updates.delete(id);
     if (taskId !== undefined) this.request('tasks/cancel', { taskId }, () => undefined);
   }
 
-  private wait(id: string, { pollInterval, pollIntervalMs = pollInterval }: JsonObject): void {
+  /** Polls after the pause that the server asked for. */
+  private pollLater(id: string, { pollInterval, pollIntervalMs = pollInterval }: JsonObject): void {
     const task = this.open.get(id);
     if (!task) return;
     const wanted = typeof pollIntervalMs === 'number' ? pollIntervalMs : pauseMs;
     const ms = Math.max(minPauseMs, Math.min(wanted, maxPauseMs));
     const { taskId } = task;
-    const polled = (reply: Reply): void => this.polled(id, taskId, reply);
-    task.timer = setTimeout(() => this.request('tasks/get', { taskId }, polled), ms).unref();
+    const onPoll = (reply: Reply): void => this.onPoll(id, taskId, reply);
+    task.timer = setTimeout(() => this.request('tasks/get', { taskId }, onPoll), ms).unref();
   }
 
-  private polled(id: string, taskId: string, reply: Reply): void {
+  private onPoll(id: string, taskId: string, reply: Reply): void {
     const state = 'result' in reply && isObject(reply.result) ? reply.result : undefined;
     if (!state) return this.end(id, reply);
     const { status, result, error, inputRequests } = state;
-    if (status === 'working') return this.wait(id, state);
+    if (status === 'working') return this.pollLater(id, state);
     if (result !== undefined) return this.end(id, { result });
     const failure = errorReply(error);
     if (failure) return this.end(id, failure);
@@ -79,14 +81,16 @@ export class TaskPolls {
       return this.end(id, {
         result: { resultType: status, inputRequests, requestState: `${statePrefix}${taskId}` },
       });
-    this.end(id, { error: { code: -32603, message: `Its task ended as ${String(status)}` } });
+    this.end(id, { error: { code: internalError, message: `Its task ended as ${String(status)}` } });
   }
 
+  /** Answers the call and stops polling. */
   private end(id: string, reply: Reply): void {
-    if (this.close(id) !== undefined) this.settle(id, reply);
+    if (this.remove(id) !== undefined) this.settle(id, reply);
   }
 
-  private close(id: string): string | undefined {
+  /** @returns the id of the task that is not polled any more */
+  private remove(id: string): string | undefined {
     const task = this.open.get(id);
     clearTimeout(task?.timer);
     this.open.delete(id);

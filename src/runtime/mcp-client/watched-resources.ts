@@ -2,7 +2,9 @@ import { isObject, type JsonObject } from '../../base/common/json.js';
 import type { DialectSender } from '../process-pool/pool.types.js';
 import { enveloped } from './mcp-eras.js';
 
+/** Method of a subscription. */
 const listen = 'subscriptions/listen';
+const invalidParams = -32602;
 /** Max watched resources of a session. Beyond it the oldest are dropped. */
 const maxWatched = 1_000;
 
@@ -11,6 +13,7 @@ const maxWatched = 1_000;
  * new subscription with all resources replaces it.
  */
 export class WatchedResources {
+  /** Lists whose changes are subscribed to, as the server names them. */
   private lists: object = {};
   private readonly uris = new Set<string>();
   /** Id of the request that opened the subscription. */
@@ -36,8 +39,11 @@ export class WatchedResources {
     return { method: listen, params: this.params() };
   }
 
-  /** Answers the request that caused a subscription. @returns false if none did, as for the first subscription */
-  acknowledged(params: unknown): boolean {
+  /**
+   * Handles the server's acknowledgement of a subscription: answers the request that caused it.
+   * @returns false if no request did, as for the first subscription
+   */
+  acknowledge(params: unknown): boolean {
     const { notifications, _meta } = isObject(params) ? params : {};
     const id = String(isObject(_meta) && _meta['io.modelcontextprotocol/subscriptionId']);
     const uri = this.added.get(id);
@@ -48,13 +54,13 @@ export class WatchedResources {
     const { resourceSubscriptions } = isObject(notifications) ? notifications : ({} as JsonObject);
     const isWatched = Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri);
     if (!isWatched) this.uris.delete(uri);
-    const why = { code: -32602, message: `The server tells of no updates of ${uri}` };
-    this.sender.settle(id, isWatched ? { result: {} } : { error: why });
+    const error = { code: invalidParams, message: `The server tells of no updates of ${uri}` };
+    this.sender.settle(id, isWatched ? { result: {} } : { error });
     return true;
   }
 
   /** Forgets a request that ended without a subscription. */
-  dropped(id: string): void {
+  forget(id: string): void {
     const uri = this.added.get(id);
     if (uri !== undefined) this.uris.delete(uri);
     this.added.delete(id);

@@ -10,7 +10,7 @@ const maxExtensions = 50;
  * late, so a process that is ending gets extensions.
  * @param after sets a timer that the owner of the process clears at the exit
  */
-export function whenItRunsOn(
+export function ifStillRunning(
   pid: number | undefined,
   after: (ms: number, act: () => void) => void,
   act: () => void,
@@ -18,7 +18,7 @@ export function whenItRunsOn(
 ): void {
   after(graceMs, () => {
     const isExiting = pid !== undefined && isEnding(pid);
-    if (isExiting && extensions > 0) whenItRunsOn(pid, after, act, extensions - 1);
+    if (isExiting && extensions > 0) ifStillRunning(pid, after, act, extensions - 1);
     else act();
   });
 }

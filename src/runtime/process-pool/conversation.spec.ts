@@ -107,10 +107,10 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
     const heard = (message: object) => conversation.receive({ jsonrpc: '2.0', ...message }, 1);
     conversation.add('1', nobody);
-    expect(heard({ method: 'progress', params: { id: '1', progress: 1 } })).toBe('aside');
-    expect(heard({ method: 'unknown' })).toBe('aside');
+    expect(heard({ method: 'progress', params: { id: '1', progress: 1 } })).toBe('other');
+    expect(heard({ method: 'unknown' })).toBe('other');
     conversation.forget('2');
-    expect(heard({ id: '2', result: 1 })).toBe('aside');
+    expect(heard({ id: '2', result: 1 })).toBe('other');
     expect(heard({ id: '3', result: 1 })).toBe('stray');
     expect(heard({ method: 'progress', params: deep })).toBe('stray');
     expect(conversation.receive({ level: 'info' }, 1)).toBe('stray');
@@ -137,7 +137,7 @@ describe('a text that is no JSON', () => {
   const ends = (text: string): boolean => {
     const conversation = new Conversation(() => undefined);
     conversation.add('7', nobody);
-    return conversation.broken(text, 'is not JSON');
+    return conversation.failBroken(text, 'is not JSON');
   };
 
   it.each([
@@ -205,9 +205,9 @@ describe('a message', () => {
     ['an error for a null id', { ...rpc, id: null, error }, ['answer', { error }]],
     ['an error for an empty id', { ...rpc, id: '', error }, ['answer', { error }]],
     ['an error without an id', { ...rpc, error }, ['answer', { error }]],
-    ['a notification', { ...rpc, method: 'progress', params: { progress: 1 } }, ['aside']],
+    ['a notification', { ...rpc, method: 'progress', params: { progress: 1 } }, ['other']],
     ['a notification with a null id', { ...rpc, id: null, method: 'log', params: {} }, ['stray']],
-    ['a request', { ...rpc, id: '7', method: 'sample' }, ['aside', 'heard']],
+    ['a request', { ...rpc, id: '7', method: 'sample' }, ['other', 'heard']],
     ['a log record', { level: 'info', msg: 'x' }, ['stray']],
     ['a log record with our id', { id: '7', msg: 'x' }, ['stray']],
     ['a log record with a result', { id: '99', result: 1 }, ['stray']],

@@ -1,7 +1,6 @@
-import process from 'node:process';
-import type { Writable } from 'node:stream';
 import type { JsonObject } from '../../base/common/json.js';
 import { notMessage, quotedChars } from './failure-messages.js';
+import { errorReply, freshId, idOf, replyIn } from './json-rpc.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
 import { readNotice as readOwnNotice } from './own-dialect.js';
 import type {
@@ -15,19 +14,22 @@ import type {
   TerminationReason,
 } from './pool.types.js';
 
-/** The answer to an open request, another message of the protocol, or none of its messages. */
-export type MessageKind = 'answer' | 'aside' | 'stray';
+/**
+ * `answer`: answers an open request. `other`: a notification, a request of the process, or an answer that comes too late.
+ * `stray`: JSON that is no message of the protocol.
+ */
+export type MessageKind = 'answer' | 'other' | 'stray';
 
-/** Member of `_meta` with which a process's request names the request of ours that it belongs to. */
+/** Member of `_meta` by which a request of the process names the pool's request that it belongs to. */
 export const belongsTo = 'toolkeeper/request';
 
-/** The caller of a call, as its process may ask it. */
-export interface Asker {
-  /** Max duration of the call; afterwards nothing is asked for it any more. */
+/** The caller of a call, to whom requests of the process can be passed on. */
+export interface AskableCaller {
+  /** Max duration of the call. The process may ask for a call until then, even if the call was abandoned. */
   readonly limitMs: number;
   relay: Relay;
-  /** Notes that the tool asked something and was refused. */
-  unasked(message: JsonObject): void;
+  /** Notes that a request of the process was not passed on. */
+  noteUnasked(message: JsonObject): void;
 }
 
 /** Callbacks of one request: exactly one of `answered` and `failed` is called, or none after `forget`. */
@@ -41,12 +43,11 @@ export interface Exchange {
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
   /** Receives notices about the request. */
   readonly noticed?: NoticeListener | undefined;
-  /** The caller, to which requests of the process are passed on. */
-  readonly asker?: Asker;
+  readonly caller?: AskableCaller;
 }
 
-/** Patterns of answers that are almost JSON: JSON within other text, and objects as languages print them. */
-const spellings = [
+/** Patterns of answers that are almost JSON: JSON within other text, and objects as Python, Ruby or Go print them. */
+const answerPatterns = [
   { begins: /^/, quote: '"' },
   { begins: /^\uFEFF?\s*(\{|map\[)/, quote: `\\\\?["']?` },
 ].map(({ begins, quote }) => {
@@ -60,9 +61,9 @@ const spellings = [
   };
 });
 
-/** Ids in a text that looks like an answer. */
-const answeredIds = (text: string): string[] =>
-  spellings
+/** Ids in a text that looks like an answer; empty if it does not. */
+const idsIn = (text: string): string[] =>
+  answerPatterns
     .filter(({ begins, answer, request }) => begins.test(text) && answer.test(text) && !request.test(text))
     .flatMap(({ id }) => Array.from(text.matchAll(id), ([, found = '']) => found));
 
@@ -75,8 +76,9 @@ const maxForgotten = 100;
  */
 export class Conversation {
   private readonly open = new Map<string, Exchange>();
-  /** Set once a request was cancelled: messages without an id may then belong to that one. */
+  /** Set once a request was cancelled: from then on, messages without an id may belong to that request. */
   private hasCancelled = false;
+  /** Ids of abandoned requests, oldest first. */
   private readonly forgotten = new Set<string>();
   /** Time by performance.now() until which a request of the process may belong to an abandoned call. */
   private unclearUntil = 0;
@@ -96,7 +98,7 @@ export class Conversation {
     return this.open.size;
   }
 
-  /** The call of its only open request. */
+  /** The call of the only open request; undefined if there are several. */
   get execution(): string | undefined {
     return this.open.get(this.only() ?? '')?.executionId;
   }
@@ -121,7 +123,7 @@ export class Conversation {
 
   /** Drops a request; a late answer to it is ignored. */
   forget(id: string): void {
-    const { limitMs = 0 } = this.open.get(id)?.asker ?? {};
+    const { limitMs = 0 } = this.open.get(id)?.caller ?? {};
     this.unclearUntil = Math.max(this.unclearUntil, performance.now() + limitMs);
     this.open.delete(id);
     this.forgotten.add(id);
@@ -136,32 +138,37 @@ export class Conversation {
   }
 
   /**
-   * Passes a request of the process on to a caller: that of the call which it names, else that of the only call.
+   * Passes a request of the process on to the caller of the call that it names, or of the only open call.
    * @returns undefined if this caller cannot be asked, or if the request may belong to several calls
    */
   relay(message: JsonObject): Promise<Reply> | undefined {
     const { _meta } = (message.params ?? {}) as { readonly _meta?: JsonObject };
     const named = this.open.get(idOf(_meta?.[belongsTo]) ?? '');
-    const calls = [...(named ? [named] : this.open.values())].flatMap(({ asker }) => asker ?? []);
-    const isClear = named !== undefined || (calls.length === 1 && performance.now() >= this.unclearUntil);
-    const reply = isClear ? calls[0]?.relay(message) : undefined;
-    if (!reply) for (const call of calls) call.unasked(message);
+    const callers = [...(named ? [named] : this.open.values())].flatMap(({ caller }) => caller ?? []);
+    const isClear = named !== undefined || (callers.length === 1 && performance.now() >= this.unclearUntil);
+    const reply = isClear ? callers[0]?.relay(message) : undefined;
+    if (!reply) for (const caller of callers) caller.noteUnasked(message);
     return reply;
   }
 
+  /**
+   * Handles a message of the process.
+   * @param bytes its length on the wire
+   * @param text its source
+   */
   receive(message: JsonObject, bytes: number, text?: string): MessageKind {
     const isRpc = message.jsonrpc === '2.0';
     const isAnswer = 'result' in message || 'error' in message;
     const id = idOf(message.id);
     if (!isAnswer && 'method' in message) {
       if (!isRpc) return 'stray';
-      if (id === undefined) return this.notified(message);
+      if (id === undefined) return this.receiveNotification(message);
       this.handle(message);
-      return 'aside';
+      return 'other';
     }
-    if (id === undefined) return isRpc ? this.unaddressed(message.error, bytes) : 'stray';
+    if (id === undefined) return isRpc ? this.receiveUnaddressed(message.error, bytes) : 'stray';
     // A late answer, or JSON outside of the protocol, such as a log record.
-    if (!this.open.has(id)) return isRpc && this.forgotten.delete(id) ? 'aside' : 'stray';
+    if (!this.open.has(id)) return isRpc && this.forgotten.delete(id) ? 'other' : 'stray';
     if (!isRpc && !isAnswer) return 'stray';
     const reply = replyIn(message);
     if (typeof reply === 'string')
@@ -179,17 +186,17 @@ export class Conversation {
    * Fails the open request that unparsable text seems to answer, because no other answer will come.
    * @returns whether the text names an open request
    */
-  broken(text: string, why: string): boolean {
+  failBroken(text: string, why: string): boolean {
     if (this.open.size === 0) return false;
-    const id = answeredIds(text).find((each) => this.open.has(each));
+    const id = idsIn(text).find((each) => this.open.has(each));
     if (id === undefined) return false;
     const message = `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`;
     this.take(id)?.failed('protocol_error', message);
     return true;
   }
 
-  /** @returns why a message answers none of the open requests */
-  mismatch(message: JsonObject): string {
+  /** Explains why a stray message answers none of the open requests. */
+  whyStray(message: JsonObject): string {
     const isAnswer = message.jsonrpc === '2.0' && !('method' in message);
     if (!isAnswer || this.open.size === 0) return notMessage;
     const given = message.id === undefined ? 'without an id' : `to id ${JSON.stringify(message.id)}`;
@@ -203,7 +210,7 @@ export class Conversation {
   }
 
   /** Handles an error without an id: the tool could not parse a request, which is known if only one is open. */
-  private unaddressed(error: unknown, bytes: number): MessageKind {
+  private receiveUnaddressed(error: unknown, bytes: number): MessageKind {
     const reply = errorReply(error);
     const only = this.only();
     if (only === undefined || !reply) return 'stray';
@@ -211,20 +218,21 @@ export class Conversation {
     return 'answer';
   }
 
-  private notified(message: JsonObject): MessageKind {
+  private receiveNotification(message: JsonObject): MessageKind {
     const addressed = this.readNotice(message.method, message.params);
     if (addressed === 'malformed') return 'stray';
     if (addressed === 'unknown') {
       this.handle(message);
-      return 'aside';
+      return 'other';
     }
     const exchange = this.addressee(addressed);
     const { notice } = addressed;
     if (notice.type === 'log') this.emit({ type: 'log', notice, executionId: exchange?.executionId });
     exchange?.noticed?.(notice);
-    return 'aside';
+    return 'other';
   }
 
+  /** The open request that a notice belongs to. */
   private addressee({ id, executionId }: AddressedNotice): Exchange | undefined {
     if (executionId !== undefined)
       return [...this.open.values()].find((exchange) => exchange.executionId === executionId);
@@ -239,108 +247,10 @@ export class Conversation {
     return id;
   }
 
+  /** Ends a request: returns its callbacks and removes it. */
   private take(id: string): Exchange | undefined {
     const exchange = this.open.get(id);
     this.open.delete(id);
     return exchange;
-  }
-}
-
-/**
- * Encodes a request as one line. Ids are strings, which shell tools echo most easily. U+2028 and U+2029 are escaped:
- * they are valid in JSON, but Node's readline, which the Node template uses, splits lines at them.
- */
-export function encodeRequest(id: string, method: string, params: object): string {
-  return encode({ jsonrpc: '2.0', id, method, params });
-}
-
-/** Encodes a notification as one line. */
-export function encodeNotification(method: string, params: object): string {
-  return encode({ jsonrpc: '2.0', method, params });
-}
-
-/** Encodes an answer as one line. @param id as the process sent it */
-export function encodeReply(id: unknown, reply: Reply): string {
-  return encode({ jsonrpc: '2.0', id, ...reply });
-}
-
-const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
-
-function encode(message: object): string {
-  const json = JSON.stringify(message);
-  return `${/[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json}\n`;
-}
-
-/** Below 2^30, so that V8 stores the ids as small integers. */
-const idRange = 0x4000_0000;
-
-/**
- * A random request id. Ids are not consecutive, so that a tool that answers with an id off by one does not answer the
- * next request by mistake.
- * @param open ids of the requests that wait for an answer
- */
-export function freshId(open: { has(id: string): boolean }): string {
-  for (;;) {
-    const id = String(Math.floor(Math.random() * idRange));
-    if (!open.has(id)) return id;
-  }
-}
-
-/** The id as text: some tools turn it into a number. */
-export function idOf(id: unknown): string | undefined {
-  if (typeof id === 'string' && id !== '') return id;
-  return typeof id === 'number' ? String(id) : undefined;
-}
-
-/** @returns the reply in a message, or the rule of JSON-RPC that it breaks */
-export function replyIn(message: JsonObject): Reply | string {
-  if (message.jsonrpc !== '2.0') return 'its answer lacks "jsonrpc": "2.0"';
-  // JSON-RPC 1 style answers carry both members, one of them null.
-  if (message.error === undefined || message.error === null)
-    return 'result' in message ? { result: message.result } : 'its answer has neither a result nor an error';
-  return errorReply(message.error) ?? 'its error is not {"code": integer, "message": string}';
-}
-
-/** The reply with a JSON-RPC error; undefined if it is malformed. */
-export function errorReply(error: unknown): Reply | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { code, message, data } = error as Record<string, unknown>;
-  if (!Number.isInteger(code) || typeof message !== 'string') return undefined;
-  return { error: { code: code as number, message, ...(data === undefined ? {} : { data }) } };
-}
-
-/** Characters after which a batch is written: larger batches save little and may fill the pipe. */
-const maxBatchChars = 16_384;
-
-/** Writes lines to a process, batching those of one tick, such as calls whose starts were recorded together. */
-export class LineWriter {
-  /** Lines to write at the end of the current tick. */
-  private outgoing = '';
-  /** Whether a write filled the pipe, so that nothing more should be written until it drains. */
-  congested = false;
-
-  constructor(private readonly stdin: () => Writable | undefined) {}
-
-  /** Bytes in the pipe's buffer plus characters not written yet. */
-  get waiting(): number {
-    return (this.stdin()?.writableLength ?? 0) + this.outgoing.length;
-  }
-
-  write(line: string): void {
-    if (this.outgoing === '') process.nextTick(() => this.flush());
-    this.outgoing += line;
-    if (this.outgoing.length >= maxBatchChars) this.flush();
-  }
-
-  /** Flushes and closes the stream. */
-  end(): void {
-    this.flush();
-    this.stdin()?.end();
-  }
-
-  private flush(): void {
-    const lines = this.outgoing;
-    this.outgoing = '';
-    if (lines !== '' && this.stdin()?.write(lines) === false) this.congested = true;
   }
 }

@@ -1,4 +1,4 @@
-import { lastWords } from './failure-messages.js';
+import { errorLine } from './failure-messages.js';
 
 it.each([
   [
@@ -35,4 +35,4 @@ it.each([
   ],
   ['a stack alone', '    at a (x.js:1:1)\n    at b (x.js:2:1)\n', 'at b (x.js:2:1)'],
   ['nothing', '', ''],
-])('names the error of %s', (_language, stderr, told) => expect(lastWords(stderr)).toBe(told));
+])('names the error of %s', (_language, stderr, told) => expect(errorLine(stderr)).toBe(told));

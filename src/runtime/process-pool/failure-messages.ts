@@ -5,9 +5,13 @@ import { type GiveUpReason, PoolFailure, type ProcessSpec } from './pool.types.j
 export const quotedChars = 200;
 
 /** The message for a request that was abandoned after `totalMs` while it ran. */
-export const givenUpRunning = (reason: GiveUpReason, totalMs: number, seen: Seen | undefined): string =>
+export const givenUpRunning = (
+  reason: GiveUpReason,
+  totalMs: number,
+  other: OtherOutput | undefined,
+): string =>
   ({
-    timeout: `The tool did not answer within ${totalMs} ms${seen ? outputInstead(seen) : ''}`,
+    timeout: `The tool did not answer within ${totalMs} ms${other ? outputInstead(other) : ''}`,
     cancelled: 'The caller left while the tool ran',
     shutting_down: 'The server stopped while the tool ran',
   })[reason];
@@ -24,8 +28,8 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
 
-/** Output of a process other than the expected answer. */
-export interface Seen {
+/** Output of a process in place of the expected answer. */
+export interface OtherOutput {
   /** The line that has no newline yet. */
   readonly partial: { readonly text: string; readonly bytes: number };
   /** The beginning of an object that is not closed. */
@@ -36,11 +40,12 @@ export interface Seen {
   readonly silent: boolean;
 }
 
+/** Explains why the last line of a process answers nothing. */
 export const notMessage = 'the last line that it wrote is not a message';
 const writesNothing = 'it wrote nothing: flush stdout (print(…, flush=True), python3 -u)';
 
 /** Describes the output in place of an answer. The quoted line may be a malformed answer. */
-function outputInstead({ partial, unclosed, last }: Seen): string {
+function outputInstead({ partial, unclosed, last }: OtherOutput): string {
   if (partial.bytes > 0) return quote(`it wrote ${partial.bytes} bytes without a newline`, partial.text);
   if (unclosed !== undefined) return quote('the object that it began is not closed', unclosed);
   return last ? quote(last.why, last.line) : '';
@@ -49,8 +54,8 @@ function outputInstead({ partial, unclosed, last }: Seen): string {
 const quote = (what: string, line: string): string => `; ${what}: ${line.slice(0, quotedChars)}`;
 
 /** The message for a start that took too long. @param method the request without an answer */
-export function lateStart(method: string, ms: number, seen: Seen | undefined): string {
-  const why = seen?.silent ? `; ${writesNothing}` : seen && outputInstead(seen);
+export function lateStart(method: string, ms: number, other: OtherOutput | undefined): string {
+  const why = other?.silent ? `; ${writesNothing}` : other && outputInstead(other);
   return `It did not answer "${method}" within ${ms} ms (CUSTOM_TOOLS_START_TIMEOUT)${why ?? ''}`;
 }
 
@@ -66,15 +71,15 @@ const uninformative = [
   /^\s*For further information visit/,
 ];
 
+const maxErrorLineChars = 500;
+
 /** The line of stderr that most likely names the error. */
-export function lastWords(stderr: string): string {
+export function errorLine(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
   const isUninformative = (line: string): boolean => uninformative.some((pattern) => pattern.test(line));
   const line = lines.findLast((each) => !isUninformative(each)) ?? lines.at(-1) ?? '';
-  return line.trim().slice(0, maxWords);
+  return line.trim().slice(0, maxErrorLineChars);
 }
-
-const maxWords = 500;
 
 /** The message for a request when no process can be started. */
 export const cannotStart = (tool: string, error: string): string =>
@@ -82,8 +87,8 @@ export const cannotStart = (tool: string, error: string): string =>
 
 /** Failures of requests that a pool does not accept. */
 export const refusals = {
-  queueFull: (tool: string, all: number, ofCaller: number) => {
-    const message = `Tool "${tool}" may have ${all} calls running and waiting, ${ofCaller} of one caller, and has as many`;
+  queueFull: (tool: string, max: number, maxOfCaller: number) => {
+    const message = `Tool "${tool}" may have ${max} calls running and waiting, ${maxOfCaller} of one caller, and has as many`;
     return new PoolFailure('queue_full', message);
   },
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),

@@ -1,4 +1,4 @@
-import { encodeNotification, encodeRequest, freshId } from './conversation.js';
+import { encodeNotification, encodeRequest, freshId } from './json-rpc.js';
 
 describe('encodeRequest', () => {
   it('writes one line with a string id', () => {

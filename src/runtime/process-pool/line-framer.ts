@@ -16,6 +16,8 @@ export interface LineSink {
 }
 
 const newline = 10;
+/** Max bytes of an unfinished line in messages of failures. */
+const shownPartialBytes = 1_000;
 
 const nothing = Buffer.alloc(0);
 
@@ -28,6 +30,7 @@ export class LineFramer {
   /** The unfinished line, in the first `keptBytes` bytes. */
   private kept = nothing;
   private keptBytes = 0;
+  /** Whether the kept line is only the beginning of a longer one. */
   private cut = false;
   private closed = false;
   /** Whether the budget has paid for the current line. */
@@ -44,10 +47,14 @@ export class LineFramer {
 
   /** The beginning of the unfinished line, and its length. */
   get partial(): { readonly text: string; readonly bytes: number } {
-    return { text: this.kept.toString('utf8', 0, Math.min(this.keptBytes, 1_000)), bytes: this.keptBytes };
+    return {
+      text: this.kept.toString('utf8', 0, Math.min(this.keptBytes, shownPartialBytes)),
+      bytes: this.keptBytes,
+    };
   }
 
   /**
+   * Reads a chunk of the stream.
    * @param chunk may be reused by the caller after the call
    * @returns the number of bytes consumed: all, unless the sink paused
    */
@@ -81,6 +88,7 @@ export class LineFramer {
     this.forget();
   }
 
+  /** Passes the kept bytes and a part of the chunk on as one line. @returns whether to continue with the next line */
   private finishLine(chunk: Buffer, from: number, to: number): boolean {
     this.paid = false;
     if (this.inDropped) return this.endDropped(to - from);
@@ -90,18 +98,19 @@ export class LineFramer {
     if (this.closed) return false;
     if (this.droppedBytes > 0) this.reportDropped();
     if (isWhole) return this.sink.line(chunk.toString('utf8', from, to), bytes, false);
-    const line = this.text();
+    const line = this.keptText();
     const { cut } = this;
     this.forget();
     return this.sink.line(line, bytes, cut);
   }
 
   /** The kept line. If it was cut within a character of several bytes, that character is left out. */
-  private text(): string {
+  private keptText(): string {
     const bytes = this.kept.subarray(0, this.keptBytes);
     return this.cut ? new TextDecoder().decode(bytes, { stream: true }) : bytes.toString();
   }
 
+  /** Adds bytes to the kept line, as far as it may grow. */
   private keep(part: Buffer): void {
     const room = this.maxBytes - this.keptBytes;
     if (this.inDropped) this.droppedBytes += part.length;
@@ -139,6 +148,7 @@ export class LineFramer {
     return chunk.length;
   }
 
+  /** Ends a line whose beginning was dropped. */
   private endDropped(bytes: number): true {
     this.droppedBytes += bytes;
     this.inDropped = false;

@@ -22,9 +22,10 @@ export interface MessageSink {
 
 /** Lines that may become a JSON object. */
 interface Candidate {
-  /** Lines of the object; all but the last `open` of them are joined into blocks. */
+  /** Lines of the object; all but the last `unjoined` of them are joined into blocks. */
   readonly text: string[];
-  open: number;
+  unjoined: number;
+  /** Number of lines. */
   lines: number;
   bytes: number;
   depth: number;
@@ -41,6 +42,8 @@ const maxDeepNotice = 65_536;
 const shownLines = 20;
 /** Lines joined into one string, because a separate string takes up to thirty times the bytes of a short line. */
 const linesPerBlock = 1_024;
+
+const notJson = 'is not JSON';
 
 /**
  * Reads JSON objects from lines: one per line as the protocol requires, or pretty-printed over several lines, as shell
@@ -60,8 +63,9 @@ export class MessageReader {
     return this.candidate?.text.slice(0, shownLines).join(' ');
   }
 
+  /** Reads one line. @param bytes its length on the wire */
   line(text: string, bytes: number): void {
-    if (this.candidate) return this.resume(this.candidate, text, bytes);
+    if (this.candidate) return this.continueObject(this.candidate, text, bytes);
     const excess = excessIn(text);
     if (excess !== undefined) {
       if (this.sink.broken(text, excess)) return;
@@ -69,7 +73,7 @@ export class MessageReader {
     }
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
-    this.open(text, bytes);
+    this.beginObject(text, bytes);
   }
 
   /** Ends the input; an unfinished object becomes unparsed output. */
@@ -77,16 +81,16 @@ export class MessageReader {
     this.dropCandidate();
   }
 
-  private open(text: string, bytes: number): void {
+  private beginObject(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
     if (depth === undefined || depth === 0) {
       if (!this.sink.broken(text, notJson)) this.sink.unparsed(text, 1, bytes);
       return;
     }
-    this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
+    this.candidate = { text: [text], unjoined: 1, lines: 1, bytes, depth };
   }
 
-  private resume(candidate: Candidate, text: string, bytes: number): void {
+  private continueObject(candidate: Candidate, text: string, bytes: number): void {
     const depth = beginsAnew(text) ? undefined : depthAfter(text, candidate.depth);
     if (depth === undefined) {
       this.dropCandidate();
@@ -94,18 +98,18 @@ export class MessageReader {
     }
     const lines = candidate.text;
     lines.push(text);
-    if (++candidate.open >= linesPerBlock) {
-      lines.push(lines.splice(-candidate.open).join('\n'));
-      candidate.open = 0;
+    if (++candidate.unjoined >= linesPerBlock) {
+      lines.push(lines.splice(-candidate.unjoined).join('\n'));
+      candidate.unjoined = 0;
     }
     candidate.lines++;
     candidate.bytes += bytes + 1;
     candidate.depth = depth;
     if (candidate.bytes > this.maxBytes) this.overflow();
-    else if (depth === 0) this.close(candidate);
+    else if (depth === 0) this.finishObject(candidate);
   }
 
-  private close(candidate: Candidate): void {
+  private finishObject(candidate: Candidate): void {
     const text = candidate.text.join('\n');
     const excess = excessIn(text);
     const message = excess === undefined ? parseObject(text) : undefined;
@@ -119,6 +123,7 @@ export class MessageReader {
     this.sink.overflow();
   }
 
+  /** Reports the lines of an unfinished or invalid object as a broken answer, or as unparsed output. */
   private dropCandidate(why = notJson): void {
     const { candidate } = this;
     if (!candidate) return;
@@ -131,17 +136,21 @@ export class MessageReader {
   }
 }
 
-const notJson = 'is not JSON';
-
 /** @returns the limit that a long message exceeds, as text */
 const excessIn = (text: string): string | undefined =>
   text.length > maxUnchecked ? excessOf(text, limits) : undefined;
 
+/** Whether a line may be the first of an object over several lines. */
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 
 /** Whether a line starts a protocol message, so that the object being read cannot be one. */
 const beginsAnew = (text: string): boolean => text.startsWith('{') && text.includes('"jsonrpc"');
 
+const space = 32;
+const firstNotAscii = 128;
+const byteOrderMark = 0xfeff;
+
+/** Parses a JSON object, after a byte order mark or white space; undefined for any other text. */
 function parseObject(text: string): JsonObject | undefined {
   const first = text.charCodeAt(0);
   if (first > space && first < firstNotAscii && first !== brace.open) return undefined;
@@ -154,11 +163,11 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-const space = 32;
-const firstNotAscii = 128;
-const byteOrderMark = 0xfeff;
-/** Characters allowed outside strings: white space, separators, digits and the letters of true, false and null. */
-const plain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
+/**
+ * By character code, 1 for characters that JSON allows outside of strings: white space, separators, digits and the
+ * letters of true, false and null.
+ */
+const isPlain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );
 
@@ -176,7 +185,7 @@ function depthAfter(text: string, before: number): number | undefined {
     } else if (char === brace.open || char === bracket.open) depth++;
     else if (char === brace.close || char === bracket.close) {
       if (--depth < 0) return undefined;
-    } else if (plain[char] !== 1 && char !== byteOrderMark) return undefined;
+    } else if (isPlain[char] !== 1 && char !== byteOrderMark) return undefined;
   }
   return depth;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/common/json.js';
-import { notMessage, type Seen } from './failure-messages.js';
+import { notMessage, type OtherOutput } from './failure-messages.js';
 import { LineBudget } from './line-budget.js';
 import { LineFramer } from './line-framer.js';
 import type { Conversation } from './conversation.js';
@@ -26,6 +26,17 @@ const quietTurns = 2;
 /** Limit of turns, for a grandchild that keeps writing to the pipes of an ended process. */
 const maxTurns = 1_024;
 
+const notUtf8 = {
+  type: 'log',
+  level: 'warn',
+  message:
+    'Its answer has bytes that are not UTF-8; each became U+FFFD. Write UTF-8 (for Python: PYTHONIOENCODING=utf-8 in env)',
+} as const;
+
+const tooMuch = (lines: number): string =>
+  `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +
+  `for ${maxOverdraftMs / 1_000} s`;
+
 /** Kills the process for its output; nothing more is read. */
 type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: string) => void;
 
@@ -35,8 +46,8 @@ type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: str
  * so is stderr while a request is open.
  */
 export class OutputReader {
-  private readonly framer: LineFramer;
-  private readonly errors: LineFramer;
+  private readonly stdoutFramer: LineFramer;
+  private readonly stderrFramer: LineFramer;
   private readonly messages: MessageReader;
   private readonly stdout: PacedStream;
   private readonly stderr: PacedStream;
@@ -45,14 +56,16 @@ export class OutputReader {
   readonly tail: ByteTail;
   /** Lines to charge to the budget after the current chunk; negative: a refund. */
   private owed = 0;
-  private isLast = false;
+  /** Whether the process has ended or is being killed, so that its output breaks no rule any more. */
+  private isEnding = false;
   /** Whether anything was read since `readRest` last checked. */
   private hasRead = false;
   /** The last unparsed line, why it is no message, and its time by performance.now(). */
   private lastUnparsed = { line: '', why: notMessage, at: -Infinity };
+  /** Whether nothing was written to stdout. False for a remote server, which has no pid and no stdout. */
   private silent: boolean;
   private readonly clean: NonNullable<ProcessLimits['clean']>;
-  private warnedOfBytes = false;
+  private hasWarnedOfEncoding = false;
 
   constructor(
     { stdout, stderr, pid }: LaunchedProcess,
@@ -67,20 +80,20 @@ export class OutputReader {
     this.budget = new LineBudget(linesPerSecond);
     this.tail = new ByteTail(stderrBytes);
     const overflow = (): void =>
-      this.end(
+      this.endReading(
         'output',
         'output_too_large',
         `The tool's answer is over ${maxLineBytes} bytes (CUSTOM_TOOLS_MAX_OUTPUT_BYTES)`,
       );
     this.messages = new MessageReader(maxLineBytes, {
-      message: this.message,
-      unparsed: this.unparsed,
+      message: this.onMessage,
+      unparsed: this.onUnparsed,
       // After the end a broken line does not matter: the request fails as crashed.
-      broken: (text, why) => !this.isLast && this.conversation.broken(text, why),
+      broken: (text, why) => !this.isEnding && this.conversation.failBroken(text, why),
       overflow,
     });
-    this.framer = new LineFramer(maxLineBytes, { line: this.line, overflow });
-    this.errors = new LineFramer(
+    this.stdoutFramer = new LineFramer(maxLineBytes, { line: this.onLine, overflow });
+    this.stderrFramer = new LineFramer(
       stderrLines.maxBytes,
       this.stderrSink,
       new LineBudget(stderrLines.perSecond),
@@ -90,10 +103,10 @@ export class OutputReader {
   }
 
   /** Output other than answers since `time` (by performance.now()). */
-  seenSince(time: number): Seen {
-    const { framer, messages, lastUnparsed, silent } = this;
+  otherOutputSince(time: number): OtherOutput {
+    const { stdoutFramer, messages, lastUnparsed, silent } = this;
     const last = lastUnparsed.at >= time ? lastUnparsed : undefined;
-    const { text, bytes } = framer.partial;
+    const { text, bytes } = stdoutFramer.partial;
     const partial = { text: this.clean(text, { end: true }), bytes };
     return { partial, unclosed: messages.unclosed, last, silent };
   }
@@ -103,7 +116,7 @@ export class OutputReader {
    * because a grandchild may hold them open. Each turn polls them once for data in the kernel's buffers.
    */
   readRest(done: () => void): void {
-    this.isLast = true;
+    this.isEnding = true;
     const pipes = [this.stdout, this.stderr];
     let quiet = 0;
     let turns = 0;
@@ -111,9 +124,9 @@ export class OutputReader {
       quiet = this.hasRead || pipes.some(({ isBehind }) => isBehind) ? 0 : quiet + 1;
       this.hasRead = false;
       if (quiet <= quietTurns && ++turns < maxTurns) return void setImmediate(turn);
-      this.framer.end();
+      this.stdoutFramer.end();
       this.messages.end();
-      this.errors.end();
+      this.stderrFramer.end();
       for (const pipe of pipes) pipe.close();
       done();
     };
@@ -128,7 +141,7 @@ export class OutputReader {
     this.hasRead = true;
     this.silent = false;
     if (this.isIdle) this.charge(1);
-    const taken = this.framer.push(chunk);
+    const taken = this.stdoutFramer.push(chunk);
     this.keepWithinBudget();
     return taken;
   };
@@ -137,7 +150,7 @@ export class OutputReader {
     this.hasRead = true;
     if (this.isIdle) this.charge(1 + chunk.length / unitBytes);
     this.tail.push(chunk);
-    this.errors.push(chunk);
+    this.stderrFramer.push(chunk);
     this.keepWithinBudget();
     return chunk.length;
   };
@@ -153,27 +166,27 @@ export class OutputReader {
       this.emit({ type: 'stderr', line: '', cut: false, skippedBytes }),
   };
 
-  private readonly line = (text: string, bytes: number): boolean => {
+  private readonly onLine = (text: string, bytes: number): boolean => {
     this.messages.line(this.clean(text), bytes);
     return this.stdout.spend(1);
   };
 
-  private readonly message = (message: JsonObject, bytes: number, text: string): void => {
+  private readonly onMessage = (message: JsonObject, bytes: number, text: string): void => {
     // Decoding replaces each invalid byte by U+FFFD, which has three bytes; a tool may also write that character.
-    if (!this.warnedOfBytes && text.includes('\uFFFD') && Buffer.byteLength(text) !== bytes) {
-      this.warnedOfBytes = true;
+    if (!this.hasWarnedOfEncoding && text.includes('\uFFFD') && Buffer.byteLength(text) !== bytes) {
+      this.hasWarnedOfEncoding = true;
       this.emit({ type: 'log', notice: notUtf8, executionId: undefined });
     }
     const kind = this.conversation.receive(message, bytes, text);
-    if (kind === 'stray') this.stray(text, 1, bytes, this.conversation.mismatch(message));
-    else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
+    if (kind === 'stray') this.reportUnparsed(text, 1, bytes, this.conversation.whyStray(message));
+    else if (kind === 'other') this.charge(1 + bytes / unitBytes);
     else this.owed -= freeLines * idleFactor;
   };
 
-  private readonly unparsed = (text: string, lines: number, bytes: number): void =>
-    this.stray(text, lines, bytes, notMessage);
+  private readonly onUnparsed = (text: string, lines: number, bytes: number): void =>
+    this.reportUnparsed(text, lines, bytes, notMessage);
 
-  private stray(text: string, lines: number, bytes: number, why: string): void {
+  private reportUnparsed(text: string, lines: number, bytes: number, why: string): void {
     this.charge(lines + bytes / unitBytes);
     // Copied, because a slice would keep the whole text in memory.
     const start =
@@ -184,75 +197,66 @@ export class OutputReader {
     this.emit({ type: 'unparsed', line, lines });
   }
 
+  /** Adds to the lines to charge: more while no request is open. */
   private charge(lines: number): void {
     this.owed += this.isIdle ? lines * idleFactor : lines;
   }
 
+  /** Charges the budget after a chunk. Kills the process if it is far over it. */
   private keepWithinBudget(): void {
     const overMs = this.owed === 0 ? 0 : this.budget.charge(this.owed);
     this.owed = 0;
-    if (overMs > maxOverdraftMs && !this.isLast)
-      this.end('flood', 'protocol_error', tooMuch(this.limits.linesPerSecond));
+    if (overMs > maxOverdraftMs && !this.isEnding)
+      this.endReading('flood', 'protocol_error', tooMuch(this.limits.linesPerSecond));
   }
 
   /** Stops reading stdout. stderr stays open: it may still explain the failure. */
-  private end(...why: Parameters<Abort>): void {
-    this.isLast = true;
-    this.framer.close();
+  private endReading(...why: Parameters<Abort>): void {
+    this.isEnding = true;
+    this.stdoutFramer.close();
     this.stdout.close();
     this.abort(...why);
   }
 }
 
-const notUtf8 = {
-  type: 'log',
-  level: 'warn',
-  message:
-    'Its answer has bytes that are not UTF-8; each became U+FFFD. Write UTF-8 (for Python: PYTHONIOENCODING=utf-8 in env)',
-} as const;
-
-const tooMuch = (lines: number): string =>
-  `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +
-  `for ${maxOverdraftMs / 1_000} s`;
-
 /**
  * Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB.
  */
 class PacedStream {
-  /** Units that may still be read in this turn. */
-  private left = unitsPerTurn;
+  /** Units that may still be read in this turn; the stream is paused if there are none. */
+  private unitsLeft = unitsPerTurn;
+  /** Input for the next turn. */
   private rest: Buffer | undefined;
   private closed = false;
 
   /**
-   * @param take receives a chunk, whose buffer may be reused after the call, and returns the number of bytes consumed;
+   * @param consume receives a chunk, whose buffer may be reused after the call, and returns the number of bytes consumed;
    * the others are passed to it again in the next turn
    */
   constructor(
     private readonly stream: Pick<OutputStream, 'on' | 'pause' | 'resume'>,
-    private readonly take: (chunk: Buffer) => number,
+    private readonly consume: (chunk: Buffer) => number,
   ) {
     stream.on('data', (chunk: Buffer) => {
-      if (this.left <= 0) return this.keep(chunk);
+      if (this.unitsLeft <= 0) return this.store(chunk);
       this.spend(chunk.length / unitBytes);
-      this.give(chunk);
+      this.pass(chunk);
     });
   }
 
   /** Whether the stream is paused until the next turn. */
   get isBehind(): boolean {
-    return this.left <= 0 && !this.closed;
+    return this.unitsLeft <= 0 && !this.closed;
   }
 
   /** Subtracts units from this turn's portion and pauses the stream if none is left. @returns whether any is left */
   spend(units: number): boolean {
-    if (this.left > 0) {
-      this.left -= units;
-      if (this.left > 0) return true;
-      this.stream.pause();
-      setImmediate(() => this.resume());
-    }
-    return this.closed;
+    if (this.unitsLeft <= 0) return false;
+    this.unitsLeft -= units;
+    if (this.unitsLeft > 0) return true;
+    this.stream.pause();
+    setImmediate(() => this.resume());
+    return false;
   }
 
   /** Drops all further input. */
@@ -261,24 +265,24 @@ class PacedStream {
     this.rest = undefined;
   }
 
-  private give(chunk: Buffer): void {
-    const taken = this.take(chunk);
+  private pass(chunk: Buffer): void {
+    const taken = this.consume(chunk);
     if (taken < chunk.length && !this.closed) this.rest = Buffer.from(chunk.subarray(taken));
   }
 
-  /** Keeps a chunk that arrives while paused: Node resumes the streams of a child process when it exits. */
-  private keep(chunk: Buffer): void {
+  /** Stores a chunk that arrives while paused: Node resumes the streams of a child process when it exits. */
+  private store(chunk: Buffer): void {
     this.stream.pause();
     if (!this.closed) this.rest = Buffer.concat(this.rest ? [this.rest, chunk] : [chunk]);
   }
 
   private resume(): void {
     if (this.closed) return;
-    this.left = unitsPerTurn;
+    this.unitsLeft = unitsPerTurn;
     const { rest } = this;
     this.rest = undefined;
-    if (rest) this.give(rest);
-    if (this.left > 0 && !this.closed) this.stream.resume();
+    if (rest) this.pass(rest);
+    if (this.unitsLeft > 0 && !this.closed) this.stream.resume();
   }
 }
 

@@ -34,14 +34,14 @@ export function readHandshake(reply: Reply): Handshake | string {
   const { inputSchema, maxConcurrency, protocolVersion } = result;
   if (protocolVersion !== undefined && !isSupported(protocolVersion)) return unsupported(protocolVersion);
   return {
-    ...text(result, 'name'),
-    ...text(result, 'description'),
-    ...text(result, 'version'),
+    ...textMember(result, 'name'),
+    ...textMember(result, 'description'),
+    ...textMember(result, 'version'),
     ...(isObject(inputSchema) ? { inputSchema } : {}),
     ...(Number.isInteger(maxConcurrency) && Number(maxConcurrency) > 0
       ? { maxConcurrency: Number(maxConcurrency) }
       : {}),
-    ...text(result, 'protocolVersion'),
+    ...textMember(result, 'protocolVersion'),
     ...readCapabilities(result.capabilities),
   };
 }
@@ -65,8 +65,8 @@ function readCapabilities(declared: unknown): { readonly capabilities?: Capabili
   return Object.keys(capabilities).length > 0 ? { capabilities } : {};
 }
 
-/** A member if it is text, for spreading. */
-export function text<K extends string>(
+/** The member `key` alone, for spreading; nothing if it is no text. */
+export function textMember<K extends string>(
   from: Readonly<Record<string, unknown>>,
   key: K,
 ): { [P in K]?: string } {

@@ -28,7 +28,11 @@ type MemberState =
 
 /** A process draws its limits between this share and the whole of the pool's limits. */
 const minShare = 0.75;
+/** Max unparsed lines to keep for the metadata of a failed call. */
 const maxStrayLines = 5;
+
+/** A process that exits within this time after its first answer handles only one request. */
+const maxEndAfterAnswerMs = 1_000;
 
 /** One process of a pool, from start to end. Times are those of performance.now(). */
 export class PoolMember {
@@ -72,11 +76,13 @@ export class PoolMember {
     return this.isReady && this.occupied === 0;
   }
 
+  /** Whether it can take no further request now. */
   get isFull(): boolean {
     const { keepAlive, maxConcurrency } = this.settings;
     return this.process.congested || this.occupied >= (keepAlive ? maxConcurrency : 1);
   }
 
+  /** End of its last request, else the time of its start. */
   get idleSince(): number {
     return this.lastUsedAt || (this.state.name === 'ready' ? this.state.since : this.begunAt);
   }
@@ -86,6 +92,7 @@ export class PoolMember {
     return this.state.name === 'ready' ? performance.now() - this.state.since : 0;
   }
 
+  /** The limit that it reached, so that it must be replaced. */
   get expired(): ExpiryReason | undefined {
     return this.state.name === 'ready' ? this.state.expired : undefined;
   }
@@ -95,7 +102,7 @@ export class PoolMember {
    * @param random 0 to 1, scales its own limits
    * @returns the process that it replaces
    */
-  ready(random: () => number): PoolMember | undefined {
+  markReady(random: () => number): PoolMember | undefined {
     const replaced = this.state.name === 'starting' ? this.state.replaces : undefined;
     // Inherits the idle time of its predecessor, so that replacements do not keep an unused pool alive.
     if (replaced) this.lastUsedAt = replaced.idleSince;
@@ -109,21 +116,21 @@ export class PoolMember {
   }
 
   /** Counts an assigned request. */
-  used(): void {
+  countRequest(): void {
     this.served++;
     if (this.state.name === 'ready' && this.served >= this.state.maxRequests)
       this.state.expired ??= 'requests';
   }
 
   /** Counts an answered call. */
-  answered(): void {
+  countAnswer(): void {
     this.answers++;
     this.lastUsedAt = performance.now();
   }
 
   /** Whether it exited right after its first answer, like a tool that handles only one request. */
   endsAfterAnswer({ exitCode }: Ending): boolean {
-    return exitCode === 0 && this.answers === 1 && performance.now() - this.lastUsedAt < 1_000;
+    return exitCode === 0 && this.answers === 1 && performance.now() - this.lastUsedAt < maxEndAfterAnswerMs;
   }
 
   /** Checks its age and, if limited, its memory. @param residentBytes returns undefined if unknown */
@@ -136,7 +143,7 @@ export class PoolMember {
     else if (mayBeLarge && (residentBytes(this.pid) ?? 0) > maxRssBytes) this.state.expired = 'memory';
   }
 
-  /** Ends the process when no request runs. `kill` overrides an earlier `stop`; otherwise the first reason is kept. */
+  /** Ends the process when no request runs on it. `kill` overrides an earlier `stop`; otherwise the first reason is kept. */
   leave(reason: TerminationReason, by: 'stop' | 'kill'): void {
     if (this.state.name !== 'leaving' || (this.state.by === 'stop' && by === 'kill')) {
       this.state = { name: 'leaving', reason, by };
@@ -145,7 +152,7 @@ export class PoolMember {
   }
 
   /** Ends the process after a failed request. */
-  failed(reason: PoolFailureReason): void {
+  endAfterFailure(reason: PoolFailureReason): void {
     if (reason === 'output_too_large') this.leave('output', 'kill');
     else this.leave(reason === 'protocol_error' ? 'protocol' : 'crash', 'kill');
   }
@@ -158,27 +165,28 @@ export class PoolMember {
 
   /**
    * Cancels an abandoned request, which holds its slot until the tool has answered.
-   * @param over called once; `inTime`: the tool answered within the grace period (to the request, or in MCP to a ping),
+   * @param done called once; `inTime`: the tool answered within the grace period (to the request, or in MCP to a ping),
    * so that the process can be reused
    */
-  cancel(id: string, givenUp: TerminationReason, over: (inTime: boolean) => void): void {
+  cancel(id: string, givenUp: TerminationReason, done: (inTime: boolean) => void): void {
+    /** Id of the answer that shows that the tool has ended the call. */
     let awaited: string | undefined = id;
-    const end = (inTime: boolean): void => {
+    const finish = (inTime: boolean): void => {
       clearTimeout(timer);
       this.cancelling.delete(id);
       if (awaited !== undefined) this.process.forget(awaited);
       this.lastUsedAt = performance.now();
-      over(inTime);
+      done(inTime);
     };
-    const timer = setTimeout(() => end(false), this.settings.cancelGraceMs);
+    const timer = setTimeout(() => finish(false), this.settings.cancelGraceMs);
     this.cancelling.add(id);
-    const exchange = { givenUp, answered: () => end(true), failed: () => end(false) };
+    const exchange = { givenUp, answered: () => finish(true), failed: () => finish(false) };
     awaited = this.process.cancel(id, exchange);
-    if (awaited === undefined) end(false);
+    if (awaited === undefined) finish(false);
   }
 
   /** Notes unparsed output. @param lines their number, of which `line` is the last */
-  stray(line: string, lines: number): void {
+  noteUnparsed(line: string, lines: number): void {
     this.strayLines += lines;
     this.lastStrayLines.push(line);
     if (this.lastStrayLines.length > maxStrayLines) this.lastStrayLines.shift();

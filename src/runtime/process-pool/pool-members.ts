@@ -9,9 +9,10 @@ import { RestartPolicy } from './restart-policy.js';
 import type { SlotUser, StartSlots } from './start-slots.js';
 
 /** A process to start. */
-interface Wish {
+interface PlannedStart {
   /** Whether a request waits for it. */
   readonly urgent: boolean;
+  /** The expired process that it replaces. */
   readonly replaces?: PoolMember;
 }
 
@@ -21,10 +22,10 @@ export class PoolMembers implements SlotUser {
   private readonly policy: RestartPolicy;
   /** Number of processes that are kept even if idle. */
   private minimum = 0;
-  /** Whether a tool without keepAlive is in use, so that a spare process is worth its memory. */
-  private primed = false;
-  /** Whether a process has answered two calls, so that the tool does not exit after each answer. */
-  private lasting = false;
+  /** Whether a spare process is kept. Set while a tool without keepAlive is in use, so that it is worth its memory. */
+  private keepsSpare = false;
+  /** Whether a process has answered two calls, which shows that the tool does not exit after each answer. */
+  private canServeSeveral = false;
   private stopping = false;
   private idleTimer: NodeJS.Timeout | undefined;
   private retryTimer: NodeJS.Timeout | undefined;
@@ -61,11 +62,12 @@ export class PoolMembers implements SlotUser {
     return this.policy.failedStarts > 0;
   }
 
+  /** The process that is idle for the longest time. */
   longestIdle(): PoolMember | undefined {
     return this.list.idle()[0];
   }
 
-  /** A process for the next request. */
+  /** A process for the next request. @param fresh only one that has served no request */
   pick(fresh: boolean): PoolMember | undefined {
     const { keepAlive, poolSize } = this.settings;
     // A spare process is not counted in `poolSize`; it is not used while `poolSize` processes are busy.
@@ -79,10 +81,11 @@ export class PoolMembers implements SlotUser {
   }
 
   /** @returns why requests should not wait for a process; undefined if they should */
-  whyHopeless(): string | undefined {
+  whyNoneCanStart(): string | undefined {
     const { policy, list } = this;
-    const hopeless = policy.failed && list.live === 0 && !policy.mayStart(performance.now(), list.starting);
-    return hopeless ? policy.error : undefined;
+    const noneCanStart =
+      policy.failed && list.live === 0 && !policy.mayStart(performance.now(), list.starting);
+    return noneCanStart ? policy.error : undefined;
   }
 
   /** The probable cause of a long wait. */
@@ -109,9 +112,9 @@ export class PoolMembers implements SlotUser {
     const now = performance.now();
     const { keepAlive, maxConcurrency } = this.settings;
     const needed = fresh + Math.ceil((waiting - fresh) / (keepAlive ? maxConcurrency : 1));
-    let wish = this.wish(needed, now);
-    while (wish && this.start(wish)) wish = this.wish(needed, now);
-    if (!wish) this.slots.withdraw(this);
+    let next = this.nextStart(needed, now);
+    while (next && this.start(next)) next = this.nextStart(needed, now);
+    if (!next) this.slots.withdraw(this);
     this.retryLater(now);
     if (!this.idleTimer) this.watchIdle();
   }
@@ -124,30 +127,30 @@ export class PoolMembers implements SlotUser {
   }
 
   /** Counts a request. @returns whether another process (a spare, or an expired one's successor) may have to start */
-  used(member: PoolMember): boolean {
-    member.used();
-    this.primed = true;
+  countRequest(member: PoolMember): boolean {
+    member.countRequest();
+    this.keepsSpare = true;
     return !this.settings.keepAlive || member.expired !== undefined;
   }
 
   /** Records a successful answer. */
-  answered({ answers }: PoolMember): void {
-    this.lasting ||= answers > 1;
+  countAnswer({ answers }: PoolMember): void {
+    this.canServeSeveral ||= answers > 1;
     if (this.policy.strikes > 0) this.policy.answered();
   }
 
   /**
    * Decides whether a changed process is kept, replaced or ended.
-   * @param needed whether requests wait for it
+   * @param isNeeded whether requests wait for it
    * @returns whether its state changed; after most answers it does not
    */
-  settle(member: PoolMember, needed: boolean): boolean {
+  review(member: PoolMember, isNeeded = false): boolean {
     const { isIdle } = member;
     if (!member.isReady) member.endIfDone();
     else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
     // It answered before it had read the whole request, so the rest of the line is still in its input.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
-    else if (!member.isFull && this.slots.claims(isIdle && !needed, member.servedMs)) this.retire(member);
+    else if (!member.isFull && this.slots.claim(isIdle && !isNeeded, member.servedMs)) this.retire(member);
     else if (member.expired === undefined) {
       if (isIdle && !this.idleTimer) this.watchIdle();
       return false;
@@ -161,19 +164,22 @@ export class PoolMembers implements SlotUser {
     if (longest) this.retire(longest);
   }
 
-  /** Marks processes that are too old or too large for replacement. @param residentBytes memory of a pid, if known */
+  /**
+   * Marks processes that are too old or too large, so that they are replaced.
+   * @param residentBytes memory of a pid, if known
+   */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     for (const member of this.list) member.inspect(residentBytes);
     this.advance();
   }
 
-  /** Stops starting processes in advance. */
-  stop(): void {
+  /** From now on, processes are started only for waiting requests. */
+  stopStartingAhead(): void {
     this.stopping = true;
   }
 
   /** Ends all idle processes. */
-  stopUnused(): void {
+  endIdle(): void {
     for (const member of this.list)
       if (member.state.name !== 'leaving' && member.running.size === 0) this.retire(member, 'stop');
   }
@@ -186,7 +192,7 @@ export class PoolMembers implements SlotUser {
   }
 
   /** The most urgent start that is needed and allowed. */
-  private wish(needed: number, now: number): Wish | undefined {
+  private nextStart(needed: number, now: number): PlannedStart | undefined {
     const { policy, list } = this;
     const { keepAlive, poolSize } = this.settings;
     const isWanted = needed > list.starting && list.live < (keepAlive ? poolSize : poolSize + 1);
@@ -198,20 +204,22 @@ export class PoolMembers implements SlotUser {
     return replaces && { urgent: replaces.expired === 'memory', replaces };
   }
 
+  /** Whether a process is to be started before a request needs it. */
   private isWantedAhead(): boolean {
     const { live, full } = this.list;
     // A retry after failed starts.
     if (this.policy.failed && live === 0) return true;
     if (this.settings.keepAlive) return live < this.minimum;
-    return this.primed && live === full && live <= this.settings.poolSize;
+    return this.keepsSpare && live === full && live <= this.settings.poolSize;
   }
 
-  private start({ urgent, replaces }: Wish): boolean {
+  /** @returns whether there was a start slot */
+  private start({ urgent, replaces }: PlannedStart): boolean {
     const slot = this.slots.take(this, urgent);
     if (!slot) return false;
     this.events.emit({ type: 'starting', pool: this.settings.name });
-    const on = (member: PoolMember, event: ProcessEvent): void => this.on(member, event);
-    this.list.add(new PoolMember(this.settings, this.launcher, slot, replaces, on));
+    const handle = (member: PoolMember, event: ProcessEvent): void => this.handle(member, event);
+    this.list.add(new PoolMember(this.settings, this.launcher, slot, replaces, handle));
     return true;
   }
 
@@ -225,13 +233,13 @@ export class PoolMembers implements SlotUser {
     }, delay).unref();
   }
 
-  private on(member: PoolMember, event: ProcessEvent): void {
+  private handle(member: PoolMember, event: ProcessEvent): void {
     if (event.type === 'ready') this.onReady(member, event);
     else if (event.type === 'start_failed') this.onStartFailed(member, event.error);
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
     else {
-      if (event.type === 'unparsed') member.stray(event.line, event.lines);
+      if (event.type === 'unparsed') member.noteUnparsed(event.line, event.lines);
       this.events.emit({ ...event, pool: this.settings.name, pid: member.pid });
     }
   }
@@ -239,7 +247,7 @@ export class PoolMembers implements SlotUser {
   private onReady(member: PoolMember, { handshake }: Extract<ProcessEvent, { type: 'ready' }>): void {
     const pool = this.settings.name;
     const recovered = this.policy.failed;
-    const replaced = member.ready(this.random);
+    const replaced = member.markReady(this.random);
     if (replaced?.expired) this.retire(replaced);
     this.policy.started();
     const durationMs = performance.now() - member.begunAt;
@@ -248,7 +256,7 @@ export class PoolMembers implements SlotUser {
     member.slot.started();
     this.advance();
     // The request that it was started for may have ended.
-    this.settle(member, false);
+    this.review(member);
   }
 
   private onStartFailed(member: PoolMember, why: string): void {
@@ -271,7 +279,7 @@ export class PoolMembers implements SlotUser {
     const now = performance.now();
     if (wasUnexpected && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
     // The tool exits after each answer: a second request to the same process would be lost.
-    if (wasUnexpected && !this.lasting && member.endsAfterAnswer(ending))
+    if (wasUnexpected && !this.canServeSeveral && member.endsAfterAnswer(ending))
       this.settings = { ...this.settings, keepAlive: false };
     this.list.delete(member);
     const { pid } = member.process;
@@ -294,15 +302,16 @@ export class PoolMembers implements SlotUser {
     const longest = this.longestIdle();
     if (!longest || this.stopping || this.list.live <= this.minimum) return;
     const dueIn = longest.idleSince + this.settings.idleTimeoutMs - performance.now();
-    this.idleTimer = setTimeout(() => this.retireIdle(), Math.max(1, dueIn)).unref();
+    this.idleTimer = setTimeout(() => this.endTimedOut(), Math.max(1, dueIn)).unref();
   }
 
-  private retireIdle(): void {
+  /** Ends processes that reached the idle timeout. */
+  private endTimedOut(): void {
     this.idleTimer = undefined;
     const before = performance.now() - this.settings.idleTimeoutMs;
     for (const member of this.list.idle()) {
       if (member.idleSince > before || this.list.live <= this.minimum) break;
-      this.primed = false;
+      this.keepsSpare = false;
       this.retire(member, 'idle');
     }
     this.advance();

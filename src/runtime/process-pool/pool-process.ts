@@ -1,16 +1,10 @@
 import type { JsonObject } from '../../base/common/json.js';
-import {
-  Conversation,
-  encodeNotification,
-  encodeReply,
-  encodeRequest,
-  type Exchange,
-  LineWriter,
-} from './conversation.js';
+import { Conversation, type Exchange } from './conversation.js';
+import { encodeNotification, encodeReply, encodeRequest, LineWriter } from './json-rpc.js';
 import { ownDialect } from './own-dialect.js';
-import { lateStart, type Seen, whyNotStarted } from './failure-messages.js';
+import { lateStart, type OtherOutput, whyNotStarted } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
-import { whenItRunsOn } from './broken-pipe.js';
+import { ifStillRunning } from './broken-pipe.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
@@ -29,6 +23,7 @@ import {
   type TerminationReason,
 } from './pool.types.js';
 
+/** Max bytes of stderr in results and errors. */
 const tailBytes = 2_048;
 const endedAfterInitialize = 'It ended right after its answer to "initialize"';
 const tooMuchInput = (bytes: number, max: number): string =>
@@ -66,13 +61,13 @@ export class PoolProcess {
   private session: DialectSession | undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
-  /** The last request of its start. */
-  private asked = 'initialize';
+  /** Method of the last request of its start, for the message of a failure. */
+  private startMethod = 'initialize';
   /** The rule that the process broke. */
-  private why: string | undefined;
+  private brokenRule: string | undefined;
   private timer: NodeJS.Timeout | undefined;
   private unwatch: (() => void) | undefined;
-  private readonly lines = new LineWriter(() => this.child?.stdin);
+  private readonly writer = new LineWriter(() => this.child?.stdin);
 
   constructor(
     spec: ProcessSpec,
@@ -84,7 +79,7 @@ export class PoolProcess {
     this.conversation = new Conversation(
       emit,
       this.dialect.readNotice,
-      (message) => this.received(message),
+      (message) => this.receive(message),
       (id, reply) => this.session?.isFinal?.(id, reply) ?? true,
     );
     this.child = this.launch(spec, launcher);
@@ -96,7 +91,7 @@ export class PoolProcess {
   }
   /** Whether the process does not read its input; nothing more is written until it does. */
   get congested(): boolean {
-    return this.lines.congested;
+    return this.writer.congested;
   }
   get pid(): number | undefined {
     return this.child?.pid;
@@ -114,18 +109,19 @@ export class PoolProcess {
     wireMethod = this.dialect.methods[method],
   ): string {
     const id = this.conversation.nextId();
-    const changed = this.session?.outgoing?.(id, wireMethod, params);
-    const line = encodeRequest(id, changed?.method ?? wireMethod, changed?.params ?? params);
-    const before = this.lines.waiting;
+    const rewritten = this.session?.outgoing?.(id, wireMethod, params);
+    const line = encodeRequest(id, rewritten?.method ?? wireMethod, rewritten?.params ?? params);
+    const before = this.writer.waiting;
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
     const waiting = before + (before + line.length * 3 > max ? Buffer.byteLength(line) : 0);
     if (waiting > max) throw new PoolFailure('protocol_error', tooMuchInput(waiting, max));
     this.conversation.add(id, exchange);
-    this.lines.write(line);
+    this.writer.write(line);
     return id;
   }
 
+  /** Abandons a request: a late answer to it is ignored. */
   forget(id: string): void {
     this.conversation.forget(id);
     this.session?.forgotten?.(id);
@@ -140,13 +136,14 @@ export class PoolProcess {
     const cancel = this.dialect.cancel(id, exchange.givenUp);
     const { method, params } = this.session?.outgoing?.(id, cancel.method, cancel.params) ?? cancel;
     if (!this.dialect.asksAfterCancel) this.conversation.cancel(id, exchange);
-    this.lines.write(encodeNotification(method, params));
+    this.writer.write(encodeNotification(method, params));
     return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
   }
 
-  seenSince = (time: number): Seen | undefined => this.output?.seenSince(time);
+  otherOutputSince = (time: number): OtherOutput | undefined => this.output?.otherOutputSince(time);
   stderrBytes = (): number => this.output?.tail.total ?? 0;
 
+  /** The end of stderr. @param since a former `stderrBytes`: earlier output is left out */
   stderrTail(since = 0): string {
     const tail = this.output?.tail.text(Math.min(tailBytes, this.stderrBytes() - since)) ?? '';
     return this.limits.clean?.(tail, { start: true }) ?? tail;
@@ -162,8 +159,8 @@ export class PoolProcess {
     if (this.pid === undefined) return this.kill(cause);
     const takesShutdown = state.name === 'ready' && state.capabilities.shutdown;
     this.state = { name: 'ending', wasReady: this.wasReady, cause };
-    if (takesShutdown) this.lines.write(encodeNotification('shutdown', {}));
-    this.lines.end();
+    if (takesShutdown) this.writer.write(encodeNotification('shutdown', {}));
+    this.writer.end();
     this.after(this.limits.stopGraceMs, () => {
       this.child?.kill('SIGTERM');
       this.after(this.limits.stopGraceMs, () => this.child?.kill('SIGKILL'));
@@ -184,11 +181,11 @@ export class PoolProcess {
   }
 
   private launch(spec: ProcessSpec, launcher: Launcher): LaunchedProcess | undefined {
-    const notStarted = (error: Error): void => this.notStarted(whyNotStarted(error, spec));
+    const notStarted = (error: Error): void => this.onNotStarted(whyNotStarted(error, spec));
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      const late = (): string => lateStart(this.asked, startTimeoutMs, this.seenSince(0));
+      const late = (): string => lateStart(this.startMethod, startTimeoutMs, this.otherOutputSince(0));
       this.after(startTimeoutMs, () => this.failStart(late()));
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child, spec));
@@ -204,14 +201,14 @@ export class PoolProcess {
     const { limits, conversation, emit } = this;
     this.output = new OutputReader(child, limits, conversation, emit, (...why) => this.abort(...why));
     child.stdin.on('drain', () => {
-      this.lines.congested = false;
+      this.writer.congested = false;
       if (this.usable) this.emit({ type: 'drained' });
     });
-    const broken = () => this.pipeBroken();
-    child.stdout.on('end', broken).on('error', broken);
-    child.stdin.on('error', broken);
-    child.stderr.on('error', broken);
-    child.on('exit', (code, signal) => this.exited(child, code, signal));
+    const onPipeBroken = (): void => this.onPipeBroken();
+    child.stdout.on('end', onPipeBroken).on('error', onPipeBroken);
+    child.stdin.on('error', onPipeBroken);
+    child.stderr.on('error', onPipeBroken);
+    child.on('exit', (code, signal) => this.onExit(child, code, signal));
   }
 
   private begin(child: LaunchedProcess, { watch }: ProcessSpec): void {
@@ -223,46 +220,48 @@ export class PoolProcess {
       request: (...request) => this.request(...request),
       subscribe: (method, params) => {
         const id = this.conversation.nextId();
+        // So that its answer is ignored.
         this.conversation.forget(id);
-        this.lines.write(encodeRequest(id, method, params));
+        this.writer.write(encodeRequest(id, method, params));
         return id;
       },
-      notify: (method, params) => this.lines.write(encodeNotification(method, params)),
+      notify: (method, params) => this.writer.write(encodeNotification(method, params)),
       settle: (id, reply) => this.conversation.settle(id, reply),
     };
-    this.session = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
+    this.session = this.dialect.begin(sender, (handshake) => this.onHandshake(handshake));
   }
 
   /** Sends a request of the dialect itself, at the start or later. */
   private request(...[method, params, answered, otherwise]: Parameters<DialectSender['request']>): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
-    if (!this.wasReady) this.asked = method;
+    if (!this.wasReady) this.startMethod = method;
     const id = method === 'initialize' ? '0' : this.conversation.nextId();
     this.conversation.add(id, {
       answered,
-      failed: (_reason, message) => this.introduced(otherwise ?? message),
+      failed: (_reason, message) => this.onHandshake(otherwise ?? message),
     });
-    this.lines.write(encodeRequest(id, method, params));
+    this.writer.write(encodeRequest(id, method, params));
   }
 
   /** Handles a request of the process, or a notification. */
-  private received(message: JsonObject): void {
+  private receive(message: JsonObject): void {
     const uri = this.dialect.updatedIn?.(message);
     if (uri !== undefined) return this.emit({ type: 'updated', uri });
-    const { relayed } = this.dialect;
-    const asked =
-      relayed !== undefined && message.method === relayed ? this.conversation.relay(message) : undefined;
-    if (asked) return void asked.then((answer) => this.reply(message.id, answer));
+    const { relayedMethod } = this.dialect;
+    const isRelayed = relayedMethod !== undefined && message.method === relayedMethod;
+    const callerReply = isRelayed ? this.conversation.relay(message) : undefined;
+    if (callerReply) return void callerReply.then((reply) => this.reply(message.id, reply));
     const reply = this.session?.handle(message);
     if (reply && message.id !== undefined) this.reply(message.id, reply);
   }
 
-  /** The reply is dropped if the process does not read its input. */
+  /** Writes a reply, unless the process does not read its input. */
   private reply(id: unknown, reply: Reply): void {
-    if (!this.congested && this.state.name !== 'exited') this.lines.write(encodeReply(id, reply));
+    if (!this.congested && this.state.name !== 'exited') this.writer.write(encodeReply(id, reply));
   }
 
-  private introduced(handshake: Handshake | string): void {
+  /** @param handshake or the reason why the process cannot be used */
+  private onHandshake(handshake: Handshake | string): void {
     if (this.state.name === 'ending') return;
     if (typeof handshake === 'string') {
       if (this.usable) this.abort('protocol', 'protocol_error', brokenProtocol(handshake));
@@ -290,7 +289,7 @@ export class PoolProcess {
     this.kill('start_failed');
   }
 
-  private notStarted(error: string): void {
+  private onNotStarted(error: string): void {
     clearTimeout(this.timer);
     const cause = this.state.name === 'ending' ? this.state.cause : undefined;
     this.state = { name: 'exited', wasReady: false, cause };
@@ -302,21 +301,21 @@ export class PoolProcess {
   /** Kills a process that broke the protocol or a limit; for a starting one this is a failed start. */
   private abort(cause: TerminationReason, reason: PoolFailureReason, message: string): void {
     if (this.usable) this.state = { name: 'ending', wasReady: true, cause };
-    this.why ??= message;
+    this.brokenRule ??= message;
     this.conversation.failAll(reason, message);
     this.kill(cause);
   }
 
   /** Kills a process that keeps running with a pipe closed, because it cannot answer any more. */
-  private pipeBroken(): void {
+  private onPipeBroken(): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     this.state = { name: 'broken', wasReady: this.wasReady };
     const message = 'The tool closed its input or its output and went on running';
     const abort = (): void => this.abort('protocol', 'protocol_error', message);
-    whenItRunsOn(this.pid, (ms, act) => this.after(ms, act), abort);
+    ifStillRunning(this.pid, (ms, act) => this.after(ms, act), abort);
   }
 
-  private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
+  private onExit(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
     clearTimeout(this.timer);
     this.unwatch?.();
     const cause = this.state.name === 'ending' ? this.state.cause : undefined;
@@ -327,8 +326,9 @@ export class PoolProcess {
     });
   }
 
+  /** Reports the end, after all output was read. */
   private finish(exitCode: number | null, signal: string | null, cause: TerminationReason | undefined): void {
-    const { wasReady, conversation, why } = this;
+    const { wasReady, conversation, brokenRule: why } = this;
     const isCleanExit = wasReady && exitCode === 0 && conversation.size === 0;
     const failure = wasReady ? 'crash' : 'start_failed';
     const reason = cause ?? conversation.givenUp ?? (isCleanExit ? 'exit' : failure);
@@ -336,12 +336,13 @@ export class PoolProcess {
     const ended = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
     // A remote server has a connection in place of a process.
     const how = this.pid === undefined ? 'lost its connection' : ended;
-    const unanswered = wasReady ? '' : ` "${this.asked}"`;
+    const unanswered = wasReady ? '' : ` "${this.startMethod}"`;
     const who = wasReady ? 'The tool' : 'It';
     conversation.failAll('tool_crashed', `${who} ${how} before it answered${unanswered}`, ending);
     this.emit({ type: 'ended', ending });
   }
 
+  /** Sets the one timer of the process. */
   private after(ms: number, act: () => void): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(act, ms);

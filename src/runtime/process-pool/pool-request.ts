@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { isObject, type JsonObject } from '../../base/common/json.js';
-import type { Asker } from './conversation.js';
+import type { AskableCaller } from './conversation.js';
 import type { PoolMember } from './pool-member.js';
 import {
   type Ending,
@@ -24,27 +24,27 @@ type RequestState =
 const waiting: RequestState = { name: 'waiting' };
 const over: RequestState = { name: 'over' };
 
-/** Node fires longer timers immediately. */
+/** Max delay of a timer: Node fires one with a longer delay immediately. */
 const maxTimerMs = 2_147_483_647;
 /** Interval of checking a deadline that stands still. */
 const recheckMs = 250;
-/** Milliseconds rounded to a meaningful precision. */
-const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
+/** Rounds milliseconds to microseconds. */
+const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
-/** One request and the promise of its answer. Ending it twice has no effect. */
-export class PoolRequest implements Asker {
+/** One request, the promise of its answer and its deadline. Ending it twice has no effect. */
+export class PoolRequest implements AskableCaller {
   readonly notes: RequestNotes = {};
-  /** Bytes that its process had written to stderr before. */
+  /** Bytes that its process had written to stderr before this request. */
   private stderrBefore = 0;
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
   /** Whether `begin` must still be awaited. */
   mustBegin: boolean;
   /** Whether it needs a process that has served no request. */
-  readonly isFresh: boolean;
+  readonly needsFresh: boolean;
   /** Time of arrival (performance.now()). */
   readonly arrivedAt = performance.now();
-  private readonly settle = Promise.withResolvers<PoolAnswer>();
+  private readonly resolvers = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
   /** If the client leaves at the deadline, the request counts as late, not as cancelled. */
   private readonly onCancel = (): void =>
@@ -55,23 +55,23 @@ export class PoolRequest implements Asker {
     readonly options: RequestOptions,
     private readonly onGiveUp: (request: PoolRequest, reason: GiveUpReason) => void,
   ) {
-    this.answer = this.settle.promise;
+    this.answer = this.resolvers.promise;
     this.mustBegin = options.begin !== undefined;
-    this.isFresh = options.fresh === true;
+    this.needsFresh = options.fresh === true;
   }
 
   /**
    * Starts the deadline timer and listens for cancellation.
-   * @returns false if the request arrived too late and has ended already
+   * @returns whether it may run; false: it arrived too late and has ended already
    */
-  begin(): boolean {
+  start(): boolean {
     const { cancellation, deadline } = this.options;
     const remainingMs = deadline.remainingMs();
     if (cancellation?.isCancelled) this.onCancel();
     else if (remainingMs <= 0) this.giveUp('timeout');
     else {
       cancellation?.subscribe(this.onCancel);
-      this.arm(remainingMs);
+      this.startTimer(remainingMs);
     }
     return this.state.name === 'waiting';
   }
@@ -84,19 +84,19 @@ export class PoolRequest implements Asker {
     return this.options.onRequest?.(message);
   }
 
-  unasked({ params }: JsonObject): void {
+  noteUnasked({ params }: JsonObject): void {
     const mode = isObject(params) ? params['mode'] : undefined;
     this.notes.unasked = typeof mode === 'string' ? mode : 'form';
   }
 
   /** Ends the request at its deadline. A deadline that stands still is checked periodically. */
-  private arm(ms: number): void {
+  private startTimer(ms: number): void {
     this.timer = setTimeout(
       () => {
         const { deadline } = this.options;
         const leftMs = deadline.remainingMs();
         if (leftMs === 0) this.giveUp('timeout');
-        else this.arm(deadline.isPaused ? Math.max(leftMs, recheckMs) : leftMs);
+        else this.startTimer(deadline.isPaused ? Math.max(leftMs, recheckMs) : leftMs);
       },
       Math.min(ms, maxTimerMs),
     );
@@ -119,40 +119,43 @@ export class PoolRequest implements Asker {
   }
 
   /** Marks the request as written to a process. */
-  runsOn(member: PoolMember, id: string): void {
+  markRunning(member: PoolMember, id: string): void {
     this.state = { name: 'running', member, id };
-    this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
+    this.notes.queueMs = roundMs(performance.now() - this.arrivedAt);
     this.notes.pid = member.pid;
     this.stderrBefore = member.process.stderrBytes();
     member.running.add(this);
     const { state } = member;
     if (state.name === 'ready' && state.since > this.arrivedAt) {
-      this.notes.spawnMs = inMicroseconds(state.since - member.begunAt);
+      this.notes.spawnMs = roundMs(state.since - member.begunAt);
     }
   }
 
+  /** Abandons the request, unless it has ended. */
   giveUp(reason: GiveUpReason): void {
     if (this.state.name !== 'over') this.onGiveUp(this, reason);
   }
 
+  /** Ends the request with the tool's answer. */
   resolve(reply: Reply): void {
     // The end of stderr explains the tool's error.
     if ('error' in reply && this.state.name === 'running')
       this.notes.stderrTail = this.state.member.process.stderrTail(this.stderrBefore) || undefined;
     this.end();
-    this.settle.resolve({ reply, notes: this.notes });
+    this.resolvers.resolve({ reply, notes: this.notes });
   }
 
-  /** @param ending end of the process that ran the request */
+  /** Ends the request with a PoolFailure. @param ending end of the process that ran it */
   fail(reason: PoolFailureReason, message: string, ending?: Ending): void {
     const written = this.state.name === 'running';
     if (this.state.name === 'running') Object.assign(this.notes, this.state.member.evidence(ending));
     this.reject(new PoolFailure(reason, message, this.notes, written));
   }
 
+  /** Ends the request with any error. */
   reject(error: unknown): void {
     this.end();
-    this.settle.reject(error);
+    this.resolvers.reject(error);
   }
 
   private end(): void {

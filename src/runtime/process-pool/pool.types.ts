@@ -9,8 +9,8 @@ export interface ProcessSpec {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Calls `over` with the reason if the process must be ended, until the returned function is called. */
-  readonly watch?: (pid: number, over: (why: string) => void) => () => void;
+  /** Watches the process. Calls `end` with a reason if it must be killed. @returns ends the watching */
+  readonly watch?: (pid: number, end: (why: string) => void) => () => void;
 }
 
 /** Durations in milliseconds, sizes in bytes. */
@@ -135,6 +135,7 @@ export interface DialectSession {
 
 /** A protocol on top of JSON-RPC lines: the pool's own, or MCP. */
 export interface Dialect {
+  /** Names of the pool's methods on the wire. */
   readonly methods: Readonly<Record<RequestOptions['method'], string>>;
   /**
    * Starts the handshake with a new process.
@@ -150,7 +151,7 @@ export interface Dialect {
   /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
   readonly asksAfterCancel: boolean;
   /** The method of the process's request that is passed on to the caller of its call. */
-  readonly relayed?: string;
+  readonly relayedMethod?: string;
 }
 
 /**
@@ -200,7 +201,7 @@ export interface RequestNotes {
   outputText?: string | undefined;
   /** Unparsed lines of the process, not only of this request. */
   strayLines?: StrayLinesReport;
-  /** The mode of a request to the caller that was not passed on. */
+  /** Mode (`form` or `url`) of a request to the caller that was not passed on. */
   unasked?: string;
 }
 
@@ -254,7 +255,7 @@ export interface PoolSlot {
    * @throws PoolFailure for every other failure
    */
   run(options: RequestOptions): Promise<PoolAnswer>;
-  /** Idempotent. */
+  /** Gives the slot back. Later calls have no effect. */
   readonly release: () => void;
 }
 

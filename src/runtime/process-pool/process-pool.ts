@@ -19,6 +19,9 @@ import type {
 import { PoolMembers } from './pool-members.js';
 import { StartSlots } from './start-slots.js';
 
+/** Share of the queue that one caller may fill. */
+const callerShareOfQueue = 0.75;
+
 /**
  * The processes of one tool, started on demand up to `poolSize`, and its requests, which wait in a bounded queue until a
  * process is free. Every event that may affect other requests ends in `advance`, the only place that decides what happens next.
@@ -29,17 +32,19 @@ export class ProcessPool {
   /** All unfinished requests; those without a process are also in `queue`. */
   private readonly open = new Set<PoolRequest>();
   private readonly queue: PoolRequest[] = [];
+  /** Max calls that run and wait. */
   private readonly capacity: number;
-  private readonly share: number;
+  /** Max calls of one caller that run and wait. */
+  private readonly capacityPerCaller: number;
   private readonly slots: CallerSlots;
   /** Shared by all requests to avoid allocating a closure per call. */
   private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
-    this.gaveUp(request, reason);
+    this.handleGiveUp(request, reason);
   /** Set from the first `stop` on; `cutOff`: the drain time is over and running calls were abandoned. */
   private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
-  private readonly end = Promise.withResolvers<void>();
+  private readonly stopped = Promise.withResolvers<void>();
   /** Resolves when the pool is stopped and no process is left. */
-  readonly ended = this.end.promise;
+  readonly ended = this.stopped.promise;
 
   /** @param slots shared by all pools; by default unlimited @param random source of jitter, 0 to 1 */
   constructor(
@@ -51,8 +56,8 @@ export class ProcessPool {
     const { poolSize, keepAlive, maxConcurrency, maxQueue } = settings;
     const running = poolSize * (keepAlive ? maxConcurrency : 1);
     this.capacity = running + maxQueue;
-    this.share = running + Math.ceil(maxQueue * 0.75);
-    this.slots = new CallerSlots(this.share, this.capacity);
+    this.capacityPerCaller = running + Math.ceil(maxQueue * callerShareOfQueue);
+    this.slots = new CallerSlots(this.capacityPerCaller, this.capacity);
     this.members = new PoolMembers(settings, slots, launcher, random, this.events, () => this.advance());
   }
 
@@ -64,7 +69,7 @@ export class ProcessPool {
   admit(caller = ''): PoolSlot {
     if (this.stopping) throw refusals.stopping(this.settings.name);
     const release = this.slots.take(caller);
-    if (!release) throw refusals.queueFull(this.settings.name, this.capacity, this.share);
+    if (!release) throw refusals.queueFull(this.settings.name, this.capacity, this.capacityPerCaller);
     return {
       run: (options) => this.run(options),
       release: () => {
@@ -83,7 +88,7 @@ export class ProcessPool {
     const member = this.stopping ? undefined : this.members.longestIdle();
     if (!member) return Promise.resolve(undefined);
     const request = this.accept({ method: 'health', params: () => ({}), deadline });
-    if (request.begin()) this.assign(request, member);
+    if (request.start()) this.assign(request, member);
     return request.answer;
   }
 
@@ -94,7 +99,7 @@ export class ProcessPool {
 
   /** @returns why no request can be served: the last starts failed and the next is not due; undefined otherwise */
   whyUnavailable(): string | undefined {
-    return this.members.whyHopeless();
+    return this.members.whyNoneCanStart();
   }
 
   /** Whether too many starts failed in a row. The pool keeps trying. */
@@ -132,7 +137,7 @@ export class ProcessPool {
    */
   stop(drainMs = 0): Promise<void> {
     this.stopping ??= { cutOff: false };
-    this.members.stop();
+    this.members.stopStartingAhead();
     clearTimeout(this.stopping.drainTimer);
     if (this.open.size + this.slots.taken > 0)
       this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
@@ -144,8 +149,8 @@ export class ProcessPool {
   private run(options: RequestOptions): Promise<PoolAnswer> {
     if (this.stopping?.cutOff) return Promise.reject(refusals.stopping(this.settings.name));
     const request = this.accept(options);
-    if (!request.begin()) return request.answer;
-    const member = this.queue.length === 0 ? this.members.pick(request.isFresh) : undefined;
+    if (!request.start()) return request.answer;
+    const member = this.queue.length === 0 ? this.members.pick(request.needsFresh) : undefined;
     if (!member) this.queue.push(request);
     if (!member || this.assign(request, member)) this.advance();
     return request.answer;
@@ -156,6 +161,7 @@ export class ProcessPool {
     return this.stopping?.cutOff === false && this.slots.taken > this.open.size;
   }
 
+  /** Creates a request. It must be started, and then assigned or queued. */
   private accept(options: RequestOptions): PoolRequest {
     const request = new PoolRequest(options, this.onGiveUp);
     this.open.add(request);
@@ -164,18 +170,20 @@ export class ProcessPool {
 
   /** Assigns requests, starts missing processes and ends surplus ones. */
   private advance(): void {
-    if (this.fresh > 0) {
-      this.serve(true);
-      this.members.makeRoomForFresh(this.fresh);
+    if (this.queuedFresh > 0) {
+      this.assignQueued('fresh');
+      this.members.makeRoomForFresh(this.queuedFresh);
     }
-    if (this.queue.length > 0) this.serve(false);
-    this.members.grow(this.queue.length, this.fresh);
-    if (this.queue.length > 0) this.giveUpHope();
+    if (this.queue.length > 0) this.assignQueued('any');
+    this.members.grow(this.queue.length, this.queuedFresh);
+    if (this.queue.length > 0) this.failQueueIfNoneCanStart();
     if (this.stopping) this.advanceStop();
   }
 
-  private serve(fresh: boolean): void {
-    const next = (): number => this.queue.findIndex(({ isFresh }) => isFresh === fresh);
+  /** Assigns queued requests while there are processes for them: those that need a fresh one, or the others. */
+  private assignQueued(process: 'fresh' | 'any'): void {
+    const fresh = process === 'fresh';
+    const next = (): number => this.queue.findIndex(({ needsFresh }) => needsFresh === fresh);
     for (let at = next(); at >= 0; at = next()) {
       const member = this.members.pick(fresh);
       const [request] = member ? this.queue.splice(at, 1) : [];
@@ -184,15 +192,16 @@ export class ProcessPool {
     }
   }
 
-  private get fresh(): number {
+  /** Number of queued requests that need a fresh process. */
+  private get queuedFresh(): number {
     let fresh = 0;
-    for (const { isFresh } of this.queue) if (isFresh) fresh++;
+    for (const { needsFresh } of this.queue) if (needsFresh) fresh++;
     return fresh;
   }
 
   /** Fails all waiting requests when no process can be started. */
-  private giveUpHope(): void {
-    const error = this.members.whyHopeless();
+  private failQueueIfNoneCanStart(): void {
+    const error = this.members.whyNoneCanStart();
     if (error === undefined) return;
     for (const request of this.queue.splice(0)) {
       this.open.delete(request);
@@ -200,15 +209,17 @@ export class ProcessPool {
     }
   }
 
+  /** While the pool stops: ends idle processes, and resolves `ended` when none is left. */
   private advanceStop(): void {
     if (this.awaitsRequests()) return;
-    if (this.queue.length === 0) this.members.stopUnused();
+    if (this.queue.length === 0) this.members.endIdle();
     if (this.members.size > 0 || this.open.size > 0) return;
     clearTimeout(this.stopping?.drainTimer);
     this.members.close();
-    this.end.resolve();
+    this.stopped.resolve();
   }
 
+  /** Ends the drain time: abandons all requests. */
   private cutOff(): void {
     if (this.stopping) this.stopping.cutOff = true;
     // Queued requests first, so that no process is started for them.
@@ -227,53 +238,53 @@ export class ProcessPool {
       const exchange: Exchange = {
         executionId,
         noticed: onNotice,
-        asker: request,
+        caller: request,
         answered: (reply, outputBytes, outputText) => {
           Object.assign(request.notes, { outputBytes, outputText });
-          this.answered(request, member, reply);
+          this.onAnswer(request, member, reply);
         },
         failed: (reason, message, ending) => {
-          this.leave(request);
+          this.remove(request);
           request.fail(reason, message, ending);
-          member.failed(reason);
+          member.endAfterFailure(reason);
           this.advance();
         },
       };
       const id = member.process.send(method, params(deadline.remainingMs()), exchange, wireMethod);
-      request.runsOn(member, id);
+      request.markRunning(member, id);
     } catch (error) {
       // Nothing was written, so the process stays usable.
-      this.leave(request);
+      this.remove(request);
       request.reject(error);
       return false;
     }
-    return method === 'execute' && this.members.used(member);
+    return method === 'execute' && this.members.countRequest(member);
   }
 
   /** Reserves the process until `begin` has ended. If the process is lost meanwhile, the request waits again. */
   private async reserve(request: PoolRequest, member: PoolMember): Promise<void> {
     await request.beginOn(member);
-    if (request.state.name === 'over') this.leave(request);
+    if (request.state.name === 'over') this.remove(request);
     else if (!member.isReady) this.queue.unshift(request);
     else if (this.assign(request, member)) this.advance();
-    this.changed(member);
+    this.afterRequest(member);
   }
 
-  private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {
-    this.leave(request);
+  private onAnswer(request: PoolRequest, member: PoolMember, reply: Reply): void {
+    this.remove(request);
     request.resolve(reply);
-    if (request.options.method === 'execute') member.answered();
-    this.members.answered(member);
-    this.changed(member);
+    if (request.options.method === 'execute') member.countAnswer();
+    this.members.countAnswer(member);
+    this.afterRequest(member);
   }
 
-  private gaveUp(request: PoolRequest, reason: GiveUpReason): void {
+  private handleGiveUp(request: PoolRequest, reason: GiveUpReason): void {
     const { state, options } = request;
     const { totalMs } = options.deadline;
-    this.leave(request);
+    this.remove(request);
     if (state.name === 'running') {
-      const seen = state.member.process.seenSince(request.arrivedAt);
-      request.fail(reason, givenUpRunning(reason, totalMs, seen));
+      const output = state.member.process.otherOutputSince(request.arrivedAt);
+      request.fail(reason, givenUpRunning(reason, totalMs, output));
       state.member.process.forget(state.id);
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {
@@ -286,22 +297,23 @@ export class ProcessPool {
    * Handles the process of an abandoned request, whose answer may still arrive. The process is reused only if the tool
    * cancels the call in time.
    */
-  private abandon(member: PoolMember, id: string, reason: GiveUpReason, mayGoOn: boolean): void {
+  private abandon(member: PoolMember, id: string, reason: GiveUpReason, isCancellable: boolean): void {
     if (reason === 'shutting_down') return member.leave('stop', 'stop');
-    if (!mayGoOn || this.settings.cancelGraceMs === 0) return member.leave(reason, 'kill');
+    if (!isCancellable || this.settings.cancelGraceMs === 0) return member.leave(reason, 'kill');
     member.cancel(id, reason, (inTime) => {
       if (!inTime) member.leave(reason, 'kill');
-      this.changed(member);
+      this.afterRequest(member);
     });
   }
 
   /** Called after a request on the member has ended. */
-  private changed(member: PoolMember): void {
+  private afterRequest(member: PoolMember): void {
     const waits = this.queue.length > 0;
-    if (this.members.settle(member, waits) || waits || this.stopping) this.advance();
+    if (this.members.review(member, waits) || waits || this.stopping) this.advance();
   }
 
-  private leave(request: PoolRequest): void {
+  /** Removes a request that ends. */
+  private remove(request: PoolRequest): void {
     this.open.delete(request);
     const at = this.queue.indexOf(request);
     if (at >= 0) this.queue.splice(at, 1);

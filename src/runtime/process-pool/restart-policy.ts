@@ -1,5 +1,6 @@
 import { backOff } from '../../base/common/back-off.js';
 
+/** Back-off between starts. */
 const pauses = { firstMs: 100, maxMs: 60_000 };
 /** Lifetime after which the death of a process does not count as a failed start. */
 const sustainedMs = 10_000;
@@ -9,6 +10,7 @@ export class RestartPolicy {
   private failures = 0;
   /** Failed starts, and processes that died unused, since the last answer. */
   strikes = 0;
+  /** End of the back-off. */
   private nextAt = 0;
   private lastFailureAt = -1;
   private lastError = '';
@@ -25,6 +27,7 @@ export class RestartPolicy {
     return this.failures >= this.maxFailedStarts;
   }
 
+  /** Error of the last failed start. */
   get error(): string {
     return this.lastError;
   }
@@ -44,7 +47,10 @@ export class RestartPolicy {
     return Math.max(0, this.nextAt - now);
   }
 
-  /** @returns false if the start began before the last failure, because parallel starts count as one failure */
+  /**
+   * Records a failed start.
+   * @returns false if the start began before the last failure, because parallel starts count as one failure
+   */
   startFailed(now: number, begunAt: number, error: string): boolean {
     this.lastError = error;
     if (begunAt <= this.lastFailureAt) return false;
@@ -54,6 +60,7 @@ export class RestartPolicy {
     return true;
   }
 
+  /** Records a successful start. */
   started(): void {
     this.failures = 0;
   }

@@ -1,22 +1,14 @@
 import { EventEmitter } from 'node:events';
-import { accessSync, constants as fsConstants } from 'node:fs';
+import { accessSync, closeSync, constants as fsConstants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import type { ProcessSpec } from './pool.types.js';
 import { type LaunchedProcess, type Launcher, type LaunchEvents, launch } from './launcher.js';
-import {
-  encodeRelease,
-  encodeSignal,
-  encodeSpawn,
-  openPipes,
-  type Pipes,
-  Spawner,
-  type SpawnerOptions,
-  systemError,
-  type ToolReply,
-} from './spawner.js';
+import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
+import { Spawner, type SpawnerOptions } from './spawner.js';
 
 /** State of the spawner and of its processes. */
 export interface SpawnerStats {
@@ -45,6 +37,7 @@ export type SpawnerEvent =
 /** A start is retried once if the spawner dies before answering. */
 const maxAttempts = 2;
 
+/** Length of the buffer for the output of processes. */
 const readBufferBytes = 65_536;
 
 /**
@@ -70,7 +63,7 @@ export function findSpawner(root: string): string | undefined {
  */
 export class SpawnerClient {
   readonly events = new TypedEvents<SpawnerEvent>(() => undefined);
-  readonly launch: Launcher = (spec) => this.begin(spec);
+  readonly launch: Launcher = (spec) => this.startProcess(spec);
   private readonly spawner: Spawner;
   private readonly processes = new Map<number, SpawnedProcess>();
   /** One buffer for all processes, because chunks are handled synchronously. */
@@ -82,8 +75,8 @@ export class SpawnerClient {
   constructor(options: SpawnerOptions) {
     this.spawner = new Spawner(options, {
       ready: () => this.advance(),
-      reply: (reply) => this.reply(reply),
-      lost: (pid, why) => this.lost(pid, why),
+      reply: (reply) => this.handleReply(reply),
+      lost: (pid, why) => this.onLost(pid, why),
       unusable: (why) => this.giveUp(why),
     });
   }
@@ -98,20 +91,20 @@ export class SpawnerClient {
       usable: !this.unusable,
       pid: this.spawner.pid,
       restarts: this.spawner.restarts,
-      waiting: this.processes.size - this.at('running').length,
-      running: this.at('running').length,
+      waiting: this.processes.size - this.inStage('running').length,
+      running: this.inStage('running').length,
     };
   }
 
   /** Ends all processes and the spawner; resolves when they are gone. Later launches throw. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const process of this.at('queued')) this.fail(process, stopped());
+    for (const process of this.inStage('queued')) this.fail(process, stoppingError());
     await this.spawner.close();
   }
 
-  private begin(spec: ProcessSpec): LaunchedProcess {
-    if (this.closed) throw stopped();
+  private startProcess(spec: ProcessSpec): LaunchedProcess {
+    if (this.closed) throw stoppingError();
     if (this.unusable) return launch(spec);
     const id = ++this.lastId;
     const process = new SpawnedProcess(id, spec.command, encodeSpawn(id, spec), (signal) =>
@@ -123,33 +116,33 @@ export class SpawnerClient {
     return process;
   }
 
-  private at(stage: Stage): SpawnedProcess[] {
+  private inStage(stage: Stage): SpawnedProcess[] {
     return [...this.processes.values()].filter((process) => process.stage === stage);
   }
 
   /** Sends all queued starts if the spawner is ready. */
   private advance(): void {
     if (this.spawner.ready)
-      for (const process of this.at('queued')) {
+      for (const process of this.inStage('queued')) {
         process.stage = 'asked';
         process.attempts++;
         this.spawner.send(process.request);
       }
-    this.spawner.owes(this.at('asked').length > 0);
+    this.spawner.setReplyDue(this.inStage('asked').length > 0);
   }
 
   private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
     if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
     if (!this.processes.delete(process.id)) return;
     // Deferred, like all other ends.
-    setImmediate(() => this.fail(process, cancelled(process)));
+    setImmediate(() => this.fail(process, cancelledError(process)));
   }
 
-  private reply(reply: ToolReply): void {
+  private handleReply(reply: ToolReply): void {
     const process = this.processes.get(reply.id);
     switch (reply.kind) {
       case 'started':
-        return this.started(process, reply);
+        return this.onStarted(process, reply);
       case 'failed':
         if (process) this.fail(process, systemError(reply.errno, process.command));
         return;
@@ -159,21 +152,21 @@ export class SpawnerClient {
     }
   }
 
-  private started(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
+  private onStarted(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
     // The spawner died meanwhile, and the tool with it: `lost` reports its end.
     if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
     let pipes: Pipes;
     try {
       pipes = openPipes(this.spawner.pid, fds, this.readBuffer);
     } catch (error) {
-      return this.notOpened(process, error as NodeJS.ErrnoException);
+      return this.onPipesNotOpened(process, error as NodeJS.ErrnoException);
     }
     this.spawner.send(encodeRelease(id));
     process.started(pid, pipes);
     this.advance();
   }
 
-  private notOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
+  private onPipesNotOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
     // The spawner is dying, as in `started`.
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
     this.spawner.send(encodeSignal(process.id, 'SIGKILL'));
@@ -188,14 +181,14 @@ export class SpawnerClient {
     this.advance();
   }
 
-  private lost(pid: number | undefined, why: string): void {
-    const running = this.at('running');
-    const unanswered = this.at('asked');
+  private onLost(pid: number | undefined, why: string): void {
+    const running = this.inStage('running');
+    const unanswered = this.inStage('asked');
     if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
     for (const process of unanswered) {
       const isRetried = !this.closed && !process.cancelled && process.attempts < maxAttempts;
       if (isRetried) process.stage = 'queued';
-      else this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
+      else this.fail(process, process.cancelled ? cancelledError(process) : new Error(`the spawner ${why}`));
     }
     for (const process of running) {
       this.processes.delete(process.id);
@@ -204,19 +197,21 @@ export class SpawnerClient {
     this.advance();
   }
 
+  /** From now on, processes are started directly. */
   private giveUp(why: string): void {
     if (this.unusable) return;
     this.unusable = true;
     this.events.emit({ type: 'unusable', why });
-    for (const process of this.at('queued')) this.fail(process, new Error(`the spawner ${why}`));
+    for (const process of this.inStage('queued')) this.fail(process, new Error(`the spawner ${why}`));
   }
 }
 
 type Started = Extract<ToolReply, { kind: 'started' }>;
 
-const stopped = (): Error => new Error('the server is stopping');
+const stoppingError = (): Error => new Error('the server is stopping');
 
-const cancelled = ({ command }: SpawnedProcess): Error => systemError(-constants.errno.ECANCELED, command);
+const cancelledError = ({ command }: SpawnedProcess): Error =>
+  systemError(-constants.errno.ECANCELED, command);
 
 /** queued: not sent to a spawner · asked: not answered by it · running · ended: exited or never started. */
 type Stage = 'queued' | 'asked' | 'running' | 'ended';
@@ -266,4 +261,50 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
     this.stage = 'ended';
     this.emit('exit', code, signal);
   }
+}
+
+/** The gateway's ends of a tool's pipes. */
+interface Pipes {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/**
+ * Opens the gateway's ends of a tool's pipes through the spawner's /proc entries. Each end is a separate open file, so
+ * O_NONBLOCK affects only the gateway, and the spawner may close its own. Synchronous, because three system calls of a
+ * few microseconds are faster than Node's thread pool.
+ * @param buffer receives all reads. Listeners must copy a chunk that they keep. A buffer per read would add half of
+ * the cost of reading, and more memory than the data itself during a flood.
+ * @throws a system error; nothing is left open
+ */
+function openPipes(
+  spawnerPid: number,
+  fds: readonly [number, number, number],
+  buffer: Uint8Array<ArrayBuffer>,
+): Pipes {
+  const opened: number[] = [];
+  try {
+    const modes = [fsConstants.O_WRONLY, fsConstants.O_RDONLY, fsConstants.O_RDONLY];
+    for (const [n, fd] of fds.entries()) {
+      opened.push(openSync(`/proc/${spawnerPid}/fd/${fd}`, (modes[n] ?? 0) | fsConstants.O_NONBLOCK));
+    }
+  } catch (error) {
+    for (const fd of opened) closeSync(fd);
+    throw error;
+  }
+  const [stdin, stdout, stderr] = opened as [number, number, number];
+  const input = (fd: number): Readable => {
+    const callback = (bytes: number, { buffer }: Uint8Array): boolean => {
+      socket.emit('data', Buffer.from(buffer, 0, bytes));
+      return true;
+    };
+    const socket: Socket = new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } });
+    return socket;
+  };
+  return {
+    stdin: new Socket({ fd: stdin, readable: false, writable: true }),
+    stdout: input(stdout),
+    stderr: input(stderr),
+  };
 }

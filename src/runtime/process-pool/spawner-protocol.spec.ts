@@ -1,4 +1,10 @@
-import { encodeSignal, encodeSpawn, ReplyReader, type SpawnerReply, systemError } from './spawner.js';
+import {
+  encodeSignal,
+  encodeSpawn,
+  ReplyReader,
+  type SpawnerReply,
+  systemError,
+} from './spawner-protocol.js';
 
 const spec = { command: '/bin/x', args: ['-a', 'é'], cwd: '/tmp', env: { A: '1', B: '' } };
 

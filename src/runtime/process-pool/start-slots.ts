@@ -24,6 +24,7 @@ interface Waiter {
   urgent: boolean;
 }
 
+/** Reasons why no slot is free. */
 const reasons = {
   processes: 'the server runs as many processes as it may (CUSTOM_TOOLS_MAX_PROCESSES)',
   starts: 'as many processes as may start at a time were starting',
@@ -32,7 +33,7 @@ const reasons = {
 /** Time after which a start no longer counts as starting: slow starts mostly wait and use little CPU time. */
 const maxStartMs = 1_000;
 /** Minimum time that a busy process serves before it makes room for a user without a process. */
-const turnMs = 1_000;
+const minServedMs = 1_000;
 
 /**
  * Limits the processes of all pools and their concurrent starts, because a starting interpreter takes tens of
@@ -71,7 +72,7 @@ export class StartSlots {
    * @returns undefined if no slot is free; `user` is notified when it should try again
    */
   take(user: SlotUser, urgent: boolean): Slot | undefined {
-    if (this.lack()) {
+    if (this.reachedLimit()) {
       this.wait(user, urgent);
       return undefined;
     }
@@ -87,18 +88,19 @@ export class StartSlots {
 
   /** Why `user` waits, including the setting that limits it; undefined if it does not wait. */
   whyRefused(user: SlotUser): string | undefined {
-    const lack = this.waiters.some((waiter) => waiter.user === user) ? this.lack() : undefined;
-    return lack && reasons[lack];
+    const limit = this.waiters.some((waiter) => waiter.user === user) ? this.reachedLimit() : undefined;
+    return limit && reasons[limit];
   }
 
   /**
-   * Whether a process must end because a request waits for its slot. An idle one must at once. A busy one must after its
-   * minimum time, if the waiting user has no process: pools that are never idle would starve it otherwise.
+   * Claims the slot of a process for a waiting request. An idle process must end at once; a busy one after its minimum
+   * time, if the waiting user has no process: pools that are never idle would starve it otherwise.
+   * @returns whether the process must end
    */
-  claims(idle: boolean, servedMs = 0): boolean {
+  claim(isIdle: boolean, servedMs = 0): boolean {
     if (this.held.length < this.maxProcesses) return false;
     const hasClaim = ({ user, urgent }: Waiter): boolean =>
-      urgent && (idle || (servedMs >= turnMs && !this.held.includes(user)));
+      urgent && (isIdle || (servedMs >= minServedMs && !this.held.includes(user)));
     if (this.waiters.filter(hasClaim).length <= this.promised) return false;
     this.promised++;
     return true;
@@ -128,24 +130,26 @@ export class StartSlots {
     return work().finally(slot.release);
   }
 
-  private lack(): keyof typeof reasons | undefined {
+  /** The limit that is reached; undefined if a slot is free. */
+  private reachedLimit(): keyof typeof reasons | undefined {
     if (this.held.length >= this.maxProcesses) return 'processes';
     return this.starts >= this.maxStarts ? 'starts' : undefined;
   }
 
+  /** Puts `user` into the queue. */
   private wait(user: SlotUser, urgent: boolean): void {
     const waiter = this.waiters.find((each) => each.user === user);
     if (waiter) waiter.urgent = urgent;
     else this.waiters.push({ user, urgent });
-    if (urgent) this.askForIdle();
+    if (urgent) this.endLongestIdle();
   }
 
-  private askForIdle(): void {
+  private endLongestIdle(): void {
     let longest: SlotUser | undefined;
     for (const user of this.held) {
       if (user.idleSince < (longest?.idleSince ?? Infinity)) longest = user;
     }
-    if (longest && this.claims(true)) longest.yieldIdle();
+    if (longest && this.claim(true)) longest.yieldIdle();
   }
 
   private slotFor(user: SlotUser): Slot {
@@ -166,8 +170,9 @@ export class StartSlots {
     return { started, release };
   }
 
+  /** Lets waiting users take the free slots. */
   private admit(): void {
-    while (!this.lack()) {
+    while (!this.reachedLimit()) {
       const next = this.waiters.find(({ urgent }) => urgent) ?? this.waiters[0];
       if (!next) return;
       this.withdraw(next.user);
@@ -176,6 +181,7 @@ export class StartSlots {
   }
 }
 
+/** Makes later calls of a function do nothing. */
 function once(act: () => void): () => void {
   let done = false;
   return () => {

@@ -35,7 +35,7 @@ export interface ProxyOptions extends Partial<ProxyLimits> {
 }
 
 /** Time after a refusal within which it may explain a failure of the tool. */
-const deniedMs = 60_000;
+const denialValidMs = 60_000;
 
 const defaults: ProxyLimits = {
   maxConnections: 64,
@@ -46,7 +46,7 @@ const defaults: ProxyLimits = {
 };
 
 /** A request that is not forwarded; the tool receives the message. */
-class Denied extends Error {
+class ProxyRefusal extends Error {
   constructor(
     readonly status: 400 | 403 | 502 | 504,
     message: string,
@@ -59,7 +59,7 @@ class Denied extends Error {
 export class AllowListProxy {
   private readonly server: Server;
   private readonly sockets = new Set<Duplex>();
-  private lastDenied = { what: '', at: -Infinity };
+  private lastDenied = { target: '', at: -Infinity };
 
   private constructor(
     private readonly rules: HostRules,
@@ -71,6 +71,7 @@ export class AllowListProxy {
       {
         maxHeaderSize: limits.maxHeaderBytes,
         headersTimeout: limits.headTimeoutMs,
+        // The body may take longer than the headers.
         requestTimeout: limits.headTimeoutMs * 6,
         connectionsCheckingInterval: Math.min(1_000, limits.headTimeoutMs),
       },
@@ -78,7 +79,7 @@ export class AllowListProxy {
     );
     this.server.maxConnections = limits.maxConnections;
     this.server.on('connect', (incoming, client, head) => void this.handleConnect(incoming, client, head));
-    this.server.on('connection', (socket) => this.keep(socket));
+    this.server.on('connection', (socket) => this.track(socket));
   }
 
   /** Starts a proxy. @param hosts as in `allowedHosts`: `host`, `host:port`, `*.domain` or addresses */
@@ -101,18 +102,20 @@ export class AllowListProxy {
   }
 
   /** The host and port of a recent request that no rule allows; undefined if there was none. */
-  get denied(): string | undefined {
-    const { what, at } = this.lastDenied;
-    return performance.now() - at < deniedMs ? what : undefined;
+  get deniedTarget(): string | undefined {
+    const { target, at } = this.lastDenied;
+    return performance.now() - at < denialValidMs ? target : undefined;
   }
 
+  /** Ends all connections and removes the socket. */
   async close(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
     await new Promise((resolve) => this.server.close(resolve));
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  private keep(socket: Duplex): void {
+  /** Remembers a socket until it closes, so that `close` can end it. */
+  private track(socket: Duplex): void {
     this.sockets.add(socket);
     socket.on('error', () => socket.destroy()).once('close', () => this.sockets.delete(socket));
   }
@@ -120,18 +123,19 @@ export class AllowListProxy {
   /** Tunnels a CONNECT request. */
   private async handleConnect(incoming: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     try {
-      const upstream = await this.open(this.destination(urlOf(`https://${incoming.url ?? ''}`)));
+      const upstream = await this.connect(this.allowedDestination(urlOf(`https://${incoming.url ?? ''}`)));
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      this.join(client, upstream, head);
+      this.tunnel(client, upstream, head);
     } catch (error) {
-      const { status, message } = asDenied(error);
+      const { status, message } = asRefusal(error);
       client.end(
         `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(message)}\r\nConnection: close\r\n\r\n${message}`,
       );
     }
   }
 
-  private join(client: Duplex, upstream: Socket, head: Buffer): void {
+  /** Connects two sockets until one of them closes. @param head the first bytes of the client */
+  private tunnel(client: Duplex, upstream: Socket, head: Buffer): void {
     const end = (): void => {
       client.destroy();
       upstream.destroy();
@@ -147,16 +151,17 @@ export class AllowListProxy {
     try {
       const url = incoming.url ?? '';
       if (!url.startsWith('http://'))
-        throw new Denied(400, 'This is a proxy: it takes absolute http:// addresses');
-      const destination = this.destination(urlOf(url));
-      await this.forward(incoming, response, destination, await this.open(destination));
+        throw new ProxyRefusal(400, 'This is a proxy: it takes absolute http:// addresses');
+      const destination = this.allowedDestination(urlOf(url));
+      await this.forward(incoming, response, destination, await this.connect(destination));
     } catch (error) {
-      const { status, message } = asDenied(error);
+      const { status, message } = asRefusal(error);
       if (!response.headersSent) response.writeHead(status, { 'content-type': 'text/plain' });
       response.end(message);
     }
   }
 
+  /** Sends a request upstream and its answer back. Rejects if there is no answer. */
   private forward(
     incoming: IncomingMessage,
     response: ServerResponse,
@@ -185,7 +190,9 @@ export class AllowListProxy {
             });
           } catch (error) {
             // Caught here because an error thrown in this callback would be uncaught.
-            outgoing.destroy(new Denied(502, `The host's answer cannot be forwarded: ${String(error)}`));
+            outgoing.destroy(
+              new ProxyRefusal(502, `The host's answer cannot be forwarded: ${String(error)}`),
+            );
             return;
           }
           // A truncated answer must not look complete.
@@ -196,7 +203,7 @@ export class AllowListProxy {
         },
       );
       outgoing.setTimeout(this.limits.idleTimeoutMs, () =>
-        outgoing.destroy(new Denied(504, 'The host does not answer')),
+        outgoing.destroy(new ProxyRefusal(504, 'The host does not answer')),
       );
       outgoing.once('error', reject).once('close', resolve);
       response.once('close', () => upstream.destroy());
@@ -204,14 +211,14 @@ export class AllowListProxy {
     });
   }
 
-  /** The destination of a request. @throws Denied unless a rule allows the host */
-  private destination(url: URL): Destination {
+  /** The destination of a request. @throws ProxyRefusal unless a rule allows the host */
+  private allowedDestination(url: URL): Destination {
     const host = nameOf(url.hostname);
     const port = portOfUrl(url);
     const rule = this.rules.find(host, port);
     if (!rule) {
-      this.lastDenied = { what: `${host}:${port}`, at: performance.now() };
-      throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
+      this.lastDenied = { target: `${host}:${port}`, at: performance.now() };
+      throw new ProxyRefusal(403, `${host}:${port} is not among the tool's allowedHosts`);
     }
     return new Destination(url, {
       timeoutMs: this.limits.connectTimeoutMs,
@@ -224,17 +231,19 @@ export class AllowListProxy {
     });
   }
 
-  private async open(destination: Destination): Promise<Socket> {
+  /** Connects to a destination, unless the proxy is closed meanwhile. */
+  private async connect(destination: Destination): Promise<Socket> {
     const socket = await destination.connect();
-    this.keep(socket);
+    this.track(socket);
     if (!this.server.listening) socket.destroy();
     return socket;
   }
 }
 
+/** Parses the target of a request. @throws ProxyRefusal if it names no host */
 function urlOf(text: string): URL {
   const url = URL.parse(text);
-  if (!url?.hostname) throw new Denied(400, 'The request names no host');
+  if (!url?.hostname) throw new ProxyRefusal(400, 'The request names no host');
   return url;
 }
 
@@ -252,11 +261,12 @@ const hopByHop = [
 const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name)));
 
-function asDenied(error: unknown): Denied {
-  if (error instanceof Denied) return error;
-  if (error instanceof DestinationRefused) return new Denied(403, error.message);
+/** The refusal that answers the tool for an error. */
+function asRefusal(error: unknown): ProxyRefusal {
+  if (error instanceof ProxyRefusal) return error;
+  if (error instanceof DestinationRefused) return new ProxyRefusal(403, error.message);
   const { code } = error as NodeJS.ErrnoException;
   return code === 'UND_ERR_CONNECT_TIMEOUT'
-    ? new Denied(504, 'The host does not answer')
-    : new Denied(502, `The host cannot be reached: ${String(error)}`);
+    ? new ProxyRefusal(504, 'The host does not answer')
+    : new ProxyRefusal(502, `The host cannot be reached: ${String(error)}`);
 }

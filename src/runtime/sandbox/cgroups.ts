@@ -13,12 +13,17 @@ interface CgroupLimits {
   /** Percent of one core. */
   readonly cpu?: number;
 }
+
+/** The group below which leaves are created, for each available controller. */
 type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>>;
 
 /** A killed process takes a moment to leave its group, so removal is tried several times. */
 const removalTries = 100;
 const removalPauseMs = 20;
+/** Period in which a group may use its share of CPU time. */
 const cpuPeriodUs = 100_000;
+/** The kernel's minimum for CPU time in a period. */
+const minQuotaUs = 1_000;
 const leafPrefix = 'toolkeeper-';
 /** The identity of the gateway that created a leaf. */
 const makerOfLeaf = /^toolkeeper-(\d+-\d+)-/;
@@ -34,7 +39,7 @@ export const newLeafPrefix = (): string =>
 export function limitFiles(controller: CgroupController, version: 1 | 2, value: number): [string, string][] {
   if (controller === 'pids') return [['pids.max', String(value)]];
   if (controller === 'cpu') {
-    const quota = Math.max(1_000, Math.round((value * cpuPeriodUs) / 100));
+    const quota = Math.max(minQuotaUs, Math.round((value * cpuPeriodUs) / 100));
     if (version === 2) return [['cpu.max', `${quota} ${cpuPeriodUs}`]];
     return [
       ['cpu.cfs_period_us', String(cpuPeriodUs)],
@@ -108,6 +113,7 @@ export class CgroupLeaves {
     return this.removeAll((leaf) => leaf.startsWith(this.prefix));
   }
 
+  /** Removes the groups with these names, with retries. @returns whether all are gone */
   private async removeAll(isOurs: (leaf: string) => boolean): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
       if (this.tryRemoveAll(isOurs)) return true;
@@ -118,11 +124,12 @@ export class CgroupLeaves {
 
   private tryRemoveAll(isOurs: (leaf: string) => boolean): boolean {
     const leaves = this.directories.flatMap((directory) =>
-      list(directory)
+      entriesOf(directory)
         .filter(isOurs)
         .map((leaf) => join(directory, leaf)),
     );
-    return leaves.map(removeLeaf).every(Boolean);
+    // Each one is tried, even if another one remains.
+    return leaves.map(killAndRemove).every(Boolean);
   }
 }
 
@@ -132,16 +139,18 @@ export class CgroupLeaves {
  */
 export function removeDeadLeaves(bases: CgroupBases): void {
   for (const { path } of Object.values(bases)) {
-    for (const leaf of list(path).filter(isLeftBehind)) tryRemove(join(path, leaf));
+    for (const leaf of entriesOf(path).filter(isLeftBehind)) tryRemove(join(path, leaf));
   }
 }
 
+/** Whether the gateway that created a group has ended. */
 function isLeftBehind(leaf: string): boolean {
   const maker = makerOfLeaf.exec(leaf)?.[1];
   return leaf.startsWith(leafPrefix) && (maker === undefined || !lives(maker));
 }
 
-function removeLeaf(leaf: string): boolean {
+/** Removes a group, and kills the processes in it. @returns whether it is gone */
+function killAndRemove(leaf: string): boolean {
   if (!basename(leaf).startsWith(leafPrefix)) throw new Error(`${leaf} is not a group of this server`);
   if (tryRemove(leaf)) return true;
   try {
@@ -168,6 +177,7 @@ function kill(pid: number): void {
   }
 }
 
+/** Removes an empty group. @returns whether it is gone */
 function tryRemove(leaf: string): boolean {
   try {
     rmdirSync(leaf);
@@ -177,7 +187,8 @@ function tryRemove(leaf: string): boolean {
   }
 }
 
-function list(directory: string): string[] {
+/** Names in a directory; none if it cannot be read. */
+function entriesOf(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {
@@ -185,13 +196,15 @@ function list(directory: string): string[] {
   }
 }
 
+/** A text as one word of a shell command. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** A mounted tree of cgroups. */
 interface Hierarchy {
   readonly version: 1 | 2;
   readonly mount: string;
   /** The group of this process, relative to the mount point. */
-  readonly own: string;
+  readonly ownGroup: string;
   /** Version 1 only. */
   readonly controllers: readonly string[];
 }
@@ -224,12 +237,12 @@ export function findCgroups(setting: string): { bases: CgroupBases; missing?: st
 function baseOf(controller: CgroupController, setting: string): CgroupBase | string {
   const hierarchy = hierarchyOf(controller);
   if (!hierarchy) return `no ${controller} controller is mounted`;
-  const { version, mount, own } = hierarchy;
-  if (setting === 'auto' && own !== '/') {
-    return `the ${controller} group ${own} belongs to somebody else: set SANDBOX_CGROUP to a group of this server`;
+  const { version, mount, ownGroup } = hierarchy;
+  if (setting === 'auto' && ownGroup !== '/') {
+    return `the ${controller} group ${ownGroup} belongs to somebody else: set SANDBOX_CGROUP to a group of this server`;
   }
-  const path = join(mount, setting === 'auto' ? own : setting);
-  if (version === 2 && !words(join(path, 'cgroup.subtree_control')).includes(controller)) {
+  const path = join(mount, setting === 'auto' ? ownGroup : setting);
+  if (version === 2 && !wordsIn(join(path, 'cgroup.subtree_control')).includes(controller)) {
     return `${path} does not delegate the ${controller} controller`;
   }
   const problem = whyNoLeaf({ version, path }, controller);
@@ -254,20 +267,21 @@ function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController):
   }
 }
 
+/** The hierarchy with a controller. */
 function hierarchyOf(controller: CgroupController): Hierarchy | undefined {
   const all = hierarchies();
-  const first = all.find(({ controllers }) => controllers.includes(controller));
+  const withController = all.find(({ controllers }) => controllers.includes(controller));
   const unified = all.find(({ version }) => version === 2);
   return (
-    first ??
-    (unified && words(join(unified.mount, 'cgroup.controllers')).includes(controller) ? unified : undefined)
+    withController ??
+    (unified && wordsIn(join(unified.mount, 'cgroup.controllers')).includes(controller) ? unified : undefined)
   );
 }
 
 /** All cgroup hierarchies: version 1, version 2 or both in a hybrid layout. */
 function hierarchies(): Hierarchy[] {
-  const groups = lines('/proc/self/cgroup').map((line) => line.split(':'));
-  return lines('/proc/self/mountinfo').flatMap((line) => {
+  const groups = linesIn('/proc/self/cgroup').map((line) => line.split(':'));
+  return linesIn('/proc/self/mountinfo').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ');
     const [, , , root = '/', mount = ''] = before.split(' ');
     const [type, , options = ''] = after.split(' ');
@@ -279,14 +293,15 @@ function hierarchies(): Hierarchy[] {
     );
     const path = group?.slice(2).join(':') ?? '/';
     // In a container the mount shows a subtree only, so its root is cut off the group's path.
-    const own = root !== '/' && path.startsWith(root) ? path.slice(root.length) || '/' : path;
-    return [{ version, mount, own, controllers }];
+    const ownGroup = root !== '/' && path.startsWith(root) ? path.slice(root.length) || '/' : path;
+    return [{ version, mount, ownGroup, controllers }];
   });
 }
 
-const words = (path: string): string[] => lines(path).flatMap((line) => line.split(' '));
+const wordsIn = (path: string): string[] => linesIn(path).flatMap((line) => line.split(' '));
 
-function lines(path: string): string[] {
+/** The lines of a file; none if it cannot be read. */
+function linesIn(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n').filter(Boolean);
   } catch {

@@ -4,7 +4,9 @@ import { covers, type Mount, type MountTable, withAccess } from './mounts.js';
 interface BubblewrapSettings {
   readonly program: string;
   readonly mounts: MountTable;
+  /** Whether the tool shares the host's network. */
   readonly network: boolean;
+  /** Size of each of its temporary file systems. */
   readonly temporaryBytes: number;
   readonly cwd: string;
   /** Environment of the tool that must not affect bubblewrap itself. */
@@ -46,7 +48,7 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
   ];
 }
 
-/** Mounts parents first, so that a child directory can have different access. */
+/** The arguments for all mounts, parents first, so that a child directory can have different access. */
 function fileSystem(
   { mounts, links }: MountTable,
   temporaryBytes: number,
@@ -61,14 +63,14 @@ function fileSystem(
     path,
   ];
   const extras = Object.entries(extra).flatMap(([name, file]) => ['--ro-bind', file, `${ownFiles}/${name}`]);
-  const own: readonly (readonly [string, string[]])[] = [
+  const ownMounts: readonly (readonly [string, string[]])[] = [
     ['/proc', ['--proc', '/proc']],
     ['/dev', ['--dev', '/dev', ...tmpfs('/dev/shm'), ...extras, '--remount-ro', '/dev']],
     [privateDirectory, tmpfs(privateDirectory)],
   ];
-  const ownPaths = own.map(([path]) => path);
+  const ownPaths = ownMounts.map(([path]) => path);
   const steps = [
-    ...own,
+    ...ownMounts,
     ...neededMounts(mounts, ownPaths).map((mount) => [mount.path, mountArguments(mount)] as const),
     ...[...links].map(([at, to]) => [at, ['--symlink', to, at]] as const),
   ];
@@ -138,10 +140,10 @@ const socatInside = 'socat';
 const listeningAddress = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
 /**
- * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is the
- * limit of attempts; 30000 marks that the relay listens.
+ * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is
+ * the limit of attempts; 30000 marks that the relay listens.
  */
-const script = `
+const relayScript = `
 "${ownFiles}/${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${ownFiles}/${relaySocket} </dev/null >/dev/null 2>&1 &
 tries=0
 while [ $tries -lt 20000 ]; do
@@ -155,7 +157,7 @@ exec 3<&-
 exec "$@"`;
 
 /** The command prefix that starts the relay before the tool. */
-export const relayCommand = (): string[] => [`${ownFiles}/${shell}`, '-c', script, 'toolkeeper-relay'];
+export const relayCommand = (): string[] => [`${ownFiles}/${shell}`, '-c', relayScript, 'toolkeeper-relay'];
 
 /** Host paths of the programs that the relay needs, by their name in the sandbox. */
 export const relayFiles = (socat: string): Readonly<Record<string, string>> => ({
@@ -163,14 +165,15 @@ export const relayFiles = (socat: string): Readonly<Record<string, string>> => (
   [shell]: '/bin/sh',
 });
 
-const address = `http://127.0.0.1:${relayPort}`;
+/** URL of the relay, for clients in the sandbox. */
+const proxyUrl = `http://127.0.0.1:${relayPort}`;
 
 /** Proxy variables of curl, Python, Go and Node.js; Node.js reads them only with NODE_USE_ENV_PROXY. */
 export const proxyVariables: Readonly<Record<string, string>> = {
-  http_proxy: address,
-  https_proxy: address,
-  HTTP_PROXY: address,
-  HTTPS_PROXY: address,
+  http_proxy: proxyUrl,
+  https_proxy: proxyUrl,
+  HTTP_PROXY: proxyUrl,
+  HTTPS_PROXY: proxyUrl,
   NODE_USE_ENV_PROXY: '1',
 };
 
@@ -191,19 +194,20 @@ interface LauncherSettings {
   readonly uid?: number | undefined;
 }
 
-const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
+/** The launcher's options that grant access to a path. */
+const accessOptions = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 
 /** The command prefix that runs a program under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
   const { program, mounts, more, network, limits, alone, keepModes, uid } = settings;
-  const granted = alone ? visible(mounts.mounts) : mountedFromOutside(mounts);
+  const granted = alone ? visibleMounts(mounts.mounts) : heldMounts(mounts);
   return [
     program,
     '--seccomp',
     ...(alone ? insteadOfNamespaces(network) : ['--held', String(granted.length)]),
     ...(uid === undefined ? [] : userOptions(uid)),
     ...(keepModes ? ['--no-chmod'] : []),
-    ...[...granted, ...visible(more)].flatMap(({ path, access }) => [option[access], path]),
+    ...[...granted, ...visibleMounts(more)].flatMap(({ path, access }) => [accessOptions[access], path]),
     ...Object.entries({ ...limits, core: 0 }).flatMap(([name, value]) => ['--rlimit', `${name}=${value}`]),
     '--',
   ];
@@ -218,22 +222,26 @@ export const holdCommand = (program: string, mounts: MountTable, uid?: number): 
   program,
   // Changing the user clears the parent-death signal that the spawner has set.
   ...(uid === undefined ? [] : [...userOptions(uid), '--pdeathsig']),
-  ...mountedFromOutside(mounts).flatMap(({ path }) => ['--hold', path]),
+  ...heldMounts(mounts).flatMap(({ path }) => ['--hold', path]),
   '--',
 ];
 
-type VisibleMount = Mount & { readonly access: keyof typeof option };
+type VisibleMount = Mount & { readonly access: keyof typeof accessOptions };
 
-const visible = (mounts: readonly Mount[]): VisibleMount[] =>
+const visibleMounts = (mounts: readonly Mount[]): VisibleMount[] =>
   mounts.filter((mount): mount is VisibleMount => mount.access !== 'masked');
 
-/** The private directory is excluded: inside the sandbox it is never the host's directory of that name. */
-const mountedFromOutside = (mounts: MountTable): VisibleMount[] =>
-  visible(mounts.mounts).filter(({ path }) => path !== privateDirectory);
+/**
+ * Mounts of the host that bubblewrap makes. The private directory is excluded: inside the sandbox it is never the host's
+ * directory of that name.
+ */
+const heldMounts = (mounts: MountTable): VisibleMount[] =>
+  visibleMounts(mounts.mounts).filter(({ path }) => path !== privateDirectory);
 
 /**
- * Replaces namespaces. The process ends with its parent, and its children cannot leave its group, which is killed as a
- * whole. Unix sockets bypass path rules: `--no-net` denies them too, and a tool with a network is denied only these.
+ * Options that replace namespaces. The process ends with its parent, and its children cannot leave its group, which is
+ * killed as a whole. Unix sockets bypass path rules: `--no-net` denies them too, and a tool with a network is denied
+ * only these.
  *
  * `--parent` is not needed: the spawner has set the parent-death signal and checked its parent before the launcher runs,
  * and neither exec nor dropping capabilities clears the signal. The spawner's pid is not fixed anyway: a dead spawner
@@ -266,13 +274,13 @@ const procFiles = [...selfFiles, ...globalFiles].filter((path) => existsSync(pat
 const writableDevices = ['/dev/null', '/dev/full'];
 
 /** Granted parts of /proc and /dev for a tool with its own namespaces. */
-export const ownNamespace = [
+export const namespaceMounts = [
   ...withAccess('ro', ['/proc', '/dev']),
   ...withAccess('rw', [...writableDevices, '/dev/tty', '/dev/pts', '/dev/shm']),
 ];
 
 /** Granted parts of the host's /proc and /dev for a tool without namespaces. */
-export const ownProcess = [
+export const hostMounts = [
   ...withAccess('ro', [...procFiles, '/dev/zero', '/dev/random', '/dev/urandom']),
   ...withAccess('rw', writableDevices),
 ];

@@ -79,45 +79,46 @@ export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSand
   };
 }
 
+/** Decides whether a host enforces a restriction of a policy. */
 type Judge = (host: HostAbilities, policy: SandboxPolicy) => Verdict;
 
 /** Judges a permission that has no effect without `allowedPaths`. */
-const paths =
+const pathPermission =
   (field: SandboxField): Judge =>
   (host, policy) => {
-    const verdict = policy.opensNothing.has(field) ? opensNothing : true;
-    return either(host, verdict, verdict);
+    const verdict = policy.opensNothing.has(field) ? noPathsLimitation : true;
+    return byHost(host, verdict, verdict);
   };
 
 const verdicts: Readonly<Record<SandboxField, Judge>> = {
   maxExecutionMs: () => true,
   allowedEnvironmentVars: () => true,
-  allowedPaths: (host) => either(host, host.launcher === undefined ? linksAreFollowed : true, true),
-  canReadFiles: paths('canReadFiles'),
-  canWriteFiles: paths('canWriteFiles'),
-  canExecuteCommands: (host) => either(host, loaderReads, loaderReads),
-  allowNetwork: (host) => either(host, true, true),
-  canNetwork: (host) => either(host, true, true),
-  allowedHosts: hostsOnly,
-  dataDirectory,
-  maxMemoryMB: memory,
+  allowedPaths: (host) => byHost(host, host.launcher === undefined ? linkLimitation : true, true),
+  canReadFiles: pathPermission('canReadFiles'),
+  canWriteFiles: pathPermission('canWriteFiles'),
+  canExecuteCommands: (host) => byHost(host, loaderLimitation, loaderLimitation),
+  allowNetwork: (host) => byHost(host, true, true),
+  canNetwork: (host) => byHost(host, true, true),
+  allowedHosts: judgeHosts,
+  dataDirectory: judgeDataDirectory,
+  maxMemoryMB: judgeMemory,
   maxCpuPercent: ({ cgroups, missing }) =>
     cgroups.cpu ? true : { not: `needs a cgroup: ${missing.cgroup}` },
-  processes,
-  temporaryDirectory: (host) => either(host, true, 'its files are bounded one by one, not together'),
-  writableNotExecutable: (host) => withLauncher(host, loaderReads),
-  systemCalls: (host) => withLauncher(host, true),
+  processes: judgeProcesses,
+  temporaryDirectory: (host) => byHost(host, true, 'its files are bounded one by one, not together'),
+  writableNotExecutable: (host) => ifLauncher(host, loaderLimitation),
+  systemCalls: (host) => ifLauncher(host, true),
   otherProcesses: (host) =>
-    either(
+    byHost(
       host,
       true,
       'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
     ),
-  grandchildren: (host) => either(host, true, 'none may leave its process group, which is ended as a whole'),
+  grandchildren: (host) => byHost(host, true, 'none may leave its process group, which is ended as a whole'),
 };
 
 /** Bubblewrap mounts an empty folder over the data directory. Landlock only leaves it out of the grants. */
-function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
+function judgeDataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
   if (bubblewrap !== undefined) return true;
   if (launcher !== undefined && exposed === undefined) return true;
   const needs = launcher === undefined ? 'bubblewrap or the launcher' : 'bubblewrap';
@@ -125,16 +126,16 @@ function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities
   return { not: `needs ${needs}, else tools can read the admin key: ${why}` };
 }
 
-const loaderReads = 'not started as a program; the dynamic loader runs what it may read';
-const opensNothing = 'opens nothing by itself: name what may be read or written in sandbox.allowedPaths';
-const linksAreFollowed = 'a link that takes the place of a granted path is followed';
+const loaderLimitation = 'not started as a program; the dynamic loader runs what it may read';
+const noPathsLimitation = 'opens nothing by itself: name what may be read or written in sandbox.allowedPaths';
+const linkLimitation = 'a link that takes the place of a granted path is followed';
 
-function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): Verdict {
+function ifLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): Verdict {
   return launcher === undefined ? { not: `needs the launcher: ${missing.launcher}` } : verdict;
 }
 
-/** `full` on hosts with bubblewrap, `small` on hosts with the launcher only. */
-function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
+/** A verdict: `full` on hosts with bubblewrap, `small` on hosts with the launcher only. */
+function byHost({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
   if (bubblewrap !== undefined) return full;
   if (launcher !== undefined) return small;
   return {
@@ -142,21 +143,21 @@ function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict,
   };
 }
 
-function hostsOnly(host: HostAbilities, { network }: SandboxPolicy): Verdict {
+function judgeHosts(host: HostAbilities, { network }: SandboxPolicy): Verdict {
   const { bubblewrap, socat, missing } = host;
   const none = 'there is no network at all';
-  if (network === 'none') return either(host, none, none);
+  if (network === 'none') return byHost(host, none, none);
   if (bubblewrap === undefined) return { not: `needs bubblewrap: ${missing.bubblewrap}` };
   return socat === undefined ? { not: `needs socat: ${missing.socat}` } : true;
 }
 
-function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
+function judgeMemory({ cgroups, launcher, missing }: HostAbilities): Verdict {
   if (cgroups.memory) return true;
   if (launcher !== undefined) return 'measured every 250 ms: until then a tool may use more';
   return { not: `needs a cgroup or the launcher: ${missing.cgroup}; ${missing.launcher}` };
 }
 
-function processes({ cgroups, bubblewrap, launcher, countsProcesses, missing }: HostAbilities): Verdict {
+function judgeProcesses({ cgroups, bubblewrap, launcher, countsProcesses, missing }: HostAbilities): Verdict {
   if (cgroups.pids) return true;
   // Outside a user namespace the rlimit would count all processes of the user.
   if (bubblewrap !== undefined && launcher !== undefined && countsProcesses) return true;
@@ -172,19 +173,20 @@ export interface ProcessEnd {
 }
 
 /** Signals with which the kernel kills a process that breaks a sandbox rule. Other rules return an error to it. */
-const rules = [
+const killSignals = [
   { signal: 'SIGSYS', broken: 'it made a system call of another architecture' },
   { signal: 'SIGXFSZ', broken: 'it wrote a larger file than its temporary space allows' },
 ] as const;
 
 /**
+ * Finds the sandbox rule for which a process was killed.
  * @param wrapped whether bubblewrap runs the tool and reports its signal as an exit code, as shells do
- * @returns the rule for which a sandboxed process was killed; undefined if it ended for another reason
+ * @returns undefined if it ended for another reason
  */
 export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): string | undefined {
-  const matches = (rule: (typeof rules)[number]): boolean =>
+  const matches = (rule: (typeof killSignals)[number]): boolean =>
     signal === rule.signal || (wrapped && exitCode === 128 + constants.signals[rule.signal]);
-  return rules.find(matches)?.broken;
+  return killSignals.find(matches)?.broken;
 }
 
 /** Facts about a failed tool besides its error. */
@@ -197,9 +199,10 @@ export interface FailureFacts {
   readonly sees?: (path: string) => boolean;
 }
 
-type Missing = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
+/** Whether a hint applies to an error that matches its pattern. */
+type Applies = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
 
-const visibleFolders =
+const notFoundHint =
   'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths';
 const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFound|NoSuchFile|os error 2\b/i;
 
@@ -207,14 +210,14 @@ const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFou
  * Whether an error names a missing file outside of the tool's view, or names none at all. Lines that report no missing
  * file, such as those of a stack, are left out.
  */
-function misses(error: string, { sees = () => true }: FailureFacts): boolean {
+function namesInvisibleFile(error: string, { sees = () => true }: FailureFacts): boolean {
   const lines = error.split('\n').filter((line) => notFound.test(line));
   const paths = lines.flatMap((line) => line.match(/(?<![\w.:/~-])\/[^\s'"`,;:)\]]+/g) ?? []);
   return paths.some((path) => !sees(path)) || lines.some((line) => /^[^/'"`]*\(os error 2\)/.test(line));
 }
 
 /** Error messages typical of a missing grant or a limit, and a hint that names it, with figures in braces. */
-const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
+const hints: readonly (readonly [error: RegExp, applies: Applies, hint: string])[] = [
   [
     /\b403\b|Forbidden|\bRefused\b|not among the tool's allowedHosts|from proxy/,
     ({ network }, { denied }) => network === 'hosts' && denied !== undefined,
@@ -256,18 +259,18 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     ({ network }, _facts, error) => network === 'hosts' && !error.includes('The host cannot be reached'),
     'This tool reaches its sandbox.allowedHosts through a proxy only: its client must use HTTP_PROXY and HTTPS_PROXY',
   ],
-  [notFound, (_policy, facts, error) => misses(error, facts), visibleFolders],
+  [notFound, (_policy, facts, error) => namesInvisibleFile(error, facts), notFoundHint],
   [
     // With bubblewrap a path that is not granted does not exist for the tool.
     /\bENOENT\b|No such file|does not exist|not a valid Git repository|Cannot find (module|package)|NotFoundError/i,
     (_policy, { starting }) => starting === true,
-    visibleFolders,
+    notFoundHint,
   ],
 ];
 
-/** @returns a hint at the grant that may be missing for this error; undefined if none is known */
+/** Finds a hint at the grant that may be missing for this error; undefined if none is known. */
 export function hintFor(error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined {
-  const match = hints.find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error));
+  const match = hints.find(([pattern, applies]) => pattern.test(error) && applies(policy, facts, error));
   return match?.[2].replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
     String(name === 'denied' ? facts.denied : policy[name]),
   );

@@ -1,5 +1,5 @@
 import { hintFor } from './enforcement.js';
-import { shows } from './mounts.js';
+import { isVisible } from './mounts.js';
 import { type SandboxPolicy } from './sandbox-policy.js';
 
 const policy = { network: 'none', memoryMB: 512, processes: 64 } as SandboxPolicy;
@@ -13,7 +13,7 @@ const mounts = {
   ],
   links: new Map([['/bin', 'usr/bin']]),
 } as const;
-const sees = (path: string): boolean => shows(mounts, path);
+const sees = (path: string): boolean => isVisible(mounts, path);
 
 it.each([
   ['getaddrinfo ENOTFOUND api.example.com', /no network/],

@@ -27,7 +27,7 @@ export function mayTouch(policy: SandboxPolicy, effective: EffectiveSandbox, fac
   };
   const limits = [
     `Time of a call: ${facts.timeoutMs / 1_000} s`,
-    `Output of a call: ${Math.round(facts.maxOutputBytes / 104_857.6) / 10} MB`,
+    `Output of a call: ${(facts.maxOutputBytes / 1_048_576).toFixed(1).replace(/\.0$/, '')} MB`,
   ];
   if (facts.url !== undefined)
     return [`Runs at: ${new URL(facts.url).host}; nothing limits what it touches there`, ...limits];

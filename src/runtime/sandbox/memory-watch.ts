@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { readProc, statOf } from '../../base/common/process-identity.js';
 
+/** Interval of the checks. */
 const checkEveryMs = 250;
 /** Interval while a group grows by more than an eighth of its limit between two checks. */
 const recheckMs = 50;
@@ -13,12 +14,18 @@ const checksPerListing = 8;
 /** Threads that are read per event loop turn. */
 const threadsPerTurn = 32;
 
+/** Positions in what `statOf` returns: fields of /proc/<pid>/stat after the name. */
+const statField = { state: 0, parent: 1, group: 2, residentPages: 21 };
+/** Page faults and CPU time among these fields. */
+const activityFields = [7, 13] as const;
+
 /** A process and its descendants. */
 interface Group {
   /** Pid of the process, which leads a process group. */
   readonly leader: number;
   readonly maxMB: number;
-  readonly over: (why: string) => void;
+  /** Called with the reason if the group uses more memory. */
+  readonly onExceeded: (why: string) => void;
   pids: readonly number[];
   /** CPU time and page faults of `pids` at the last check. */
   activity: string;
@@ -37,35 +44,41 @@ export class MemoryWatch {
   );
   private checks = 0;
 
-  /** Calls `over` once if the group of a process uses more memory, until the returned function is called. */
-  add(leader: number, maxMB: number, over: Group['over']): () => void {
-    const group = { leader, maxMB, over, pids: [], activity: '', residentMB: 0 };
+  /**
+   * Watches a process and its descendants. Calls `onExceeded` once if they use more memory.
+   * @returns ends the watching
+   */
+  add(leader: number, maxMB: number, onExceeded: Group['onExceeded']): () => void {
+    const group = { leader, maxMB, onExceeded, pids: [], activity: '', residentMB: 0 };
     this.groups.add(group);
     this.loop.start();
     return () => void this.remove(group);
   }
 
+  /** @returns whether the group was still watched */
   private remove(group: Group): boolean {
-    const removed = this.groups.delete(group);
+    const wasWatched = this.groups.delete(group);
     if (this.groups.size === 0) void this.loop.stop();
-    return removed;
+    return wasWatched;
   }
 
+  /** Measures all groups and reports those over their limit. */
   private async check(): Promise<void> {
     const isListing = this.checks++ % checksPerListing === 0;
     for (const group of this.groups) {
       await nextTurn();
       const { residentMB: before, maxMB } = group;
-      if (hasWorked(group) || isListing) {
+      const hasRun = refresh(group);
+      if (hasRun || isListing) {
         group.pids = await this.processesOf(group.leader);
-        hasWorked(group);
+        refresh(group);
       }
       if (group.residentMB - before > maxMB / 8) this.loop.hasten(recheckMs);
       let used = group.residentMB > maxMB ? await usedMB(group) : 0;
       // Measured twice, because a process that forks meanwhile makes shared pages count twice.
       if (used > maxMB) used = Math.ceil(Math.min(used, await usedMB(group)));
       if (used > maxMB && this.remove(group))
-        group.over(
+        group.onExceeded(
           `The tool was ended: it used ${used} MB of memory, more than ${maxMB} MB (sandbox.maxMemoryMB)`,
         );
     }
@@ -73,10 +86,12 @@ export class MemoryWatch {
 
   /** All processes of a group, with orphans: the spawner adopts these, and they stay in their process group. */
   private async processesOf(leader: number): Promise<number[]> {
-    const parent = Number(statOf(leader)[1]);
+    const parent = Number(statOf(leader)[statField.parent]);
     const adopted = parent === process.pid ? [] : childrenOf(parent, parent);
     const leaders = new Set([...this.groups].map((group) => group.leader));
-    const orphans = adopted.filter((pid) => !leaders.has(pid) && Number(statOf(pid)[2]) === leader);
+    const orphans = adopted.filter(
+      (pid) => !leaders.has(pid) && Number(statOf(pid)[statField.group]) === leader,
+    );
     const pids = new Set([leader, ...orphans]);
     let threads = 0;
     for (const _thread of descendants(pids)) if (++threads % threadsPerTurn === 0) await nextTurn();
@@ -108,11 +123,13 @@ const childrenOf = (pid: number, thread: number | string): number[] =>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
 /** The kernel's page size, from the same memory in bytes and in pages. */
-const pageBytes = 2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
+const pageBytes =
+  2 **
+  Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[statField.residentPages])));
 
 /** Resident bytes of processes. Ended ones have none. */
 const residentIn = (stats: readonly string[][]): number =>
-  sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes;
+  sumOf(stats.map((fields) => Number(fields[statField.residentPages] ?? 0))) * pageBytes;
 
 /**
  * Resident memory in bytes of a process and all its descendants: a sandboxed tool runs below its launcher.
@@ -120,16 +137,17 @@ const residentIn = (stats: readonly string[][]): number =>
  */
 export function residentBytes(pid: number): number | undefined {
   const pids = new Set([pid]);
-  void [...descendants(pids)];
+  // Reading all threads adds all descendants to the set.
+  Array.from(descendants(pids));
   const stats = [...pids].map(statOf);
-  return stats[0]?.[0] ? residentIn(stats) : undefined;
+  return stats[0]?.[statField.state] ? residentIn(stats) : undefined;
 }
 
-/** Updates a group. @returns whether any process ran since the last check, so that it may have started others */
-function hasWorked(group: Group): boolean {
+/** Measures a group. @returns whether any process ran since the last check, so that it may have started others */
+function refresh(group: Group): boolean {
   const stats = group.pids.map(statOf);
   const before = group.activity;
-  group.activity = stats.map((fields) => fields.slice(7, 13).join()).join();
+  group.activity = stats.map((fields) => fields.slice(...activityFields).join()).join();
   group.residentMB = residentIn(stats) / 1_048_576;
   return before !== group.activity || before === '';
 }
@@ -146,5 +164,6 @@ async function usedMB({ pids, maxMB }: Group): Promise<number> {
   return sumOf(await Promise.all(shares));
 }
 
+/** The sum of the kilobytes that a pattern finds, in megabytes. */
 const megabytes = (text: string, lines: RegExp): number =>
   sumOf([...text.matchAll(lines)].map(([, kilobytes]) => Number(kilobytes))) / 1_024;

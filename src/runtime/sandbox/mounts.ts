@@ -14,6 +14,7 @@ export interface Mount {
   readonly access: 'ro' | 'rx' | 'rw' | 'masked';
 }
 
+/** The view of the file system that a sandbox gives to a tool. */
 export interface MountTable {
   /** Real paths, each once, parents before their children. */
   readonly mounts: readonly Mount[];
@@ -30,7 +31,8 @@ export const noMounts: MountTable = { mounts: [], links: new Map() };
 /** Sockets of the host's services. Masked so that a tool that may read all of `/` cannot connect to them. */
 const serviceSockets = '/run';
 
-const strength = { masked: 0, ro: 1, rx: 2, rw: 3 } as const;
+/** Ranks of access: of two grants for a path the higher one is kept. */
+const accessRank = { masked: 0, ro: 1, rx: 2, rw: 3 } as const;
 
 /**
  * The view of the file system that a policy grants to a process. A path that is granted twice keeps the wider access.
@@ -54,34 +56,35 @@ export function mountsFor(
   const masked = [...secrets, serviceSockets].filter((secret) =>
     granted.some(({ path }) => path !== secret && covers(path, secret)),
   );
-  const mounts = strongest([...withAccess('masked', masked), ...granted]);
-  return { mounts, links: uncovered({ ...system.links, ...files.links }, mounts) };
+  const mounts = withHighestRank([...withAccess('masked', masked), ...granted]);
+  return { mounts, links: linksToCreate({ ...system.links, ...files.links }, mounts) };
 }
 
 /** Whether a path is in a tool's view of the file system. */
-export function shows({ mounts, links }: MountTable, path: string): boolean {
+export function isVisible({ mounts, links }: MountTable, path: string): boolean {
   const mounted = mounts.filter(({ access }) => access !== 'masked').map((mount) => mount.path);
   return [...mounted, ...links.keys(), '/proc', '/dev'].some((visible) => covers(visible, path));
 }
 
-function strongest(granted: readonly Mount[]): Mount[] {
+/** Each path once, with the highest rank of access that it was granted, sorted by path. */
+function withHighestRank(granted: readonly Mount[]): Mount[] {
   const byPath = new Map<string, Mount>();
   for (const mount of granted) {
     const known = byPath.get(mount.path);
-    if (!known || strength[mount.access] > strength[known.access]) byPath.set(mount.path, mount);
+    if (!known || accessRank[mount.access] > accessRank[known.access]) byPath.set(mount.path, mount);
   }
   return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The links that still have to be created: those in a visible directory exist already. */
-function uncovered(
+function linksToCreate(
   links: Readonly<Record<string, string>>,
   mounts: readonly Mount[],
 ): ReadonlyMap<string, string> {
   const toCreate = new Map<string, string>();
   for (const [path, target] of Object.entries(links).sort()) {
-    const isVisible = mounts.some((mount) => mount.access !== 'masked' && covers(mount.path, path));
-    if (!isVisible && ![...toCreate.keys()].some((link) => covers(link, path))) toCreate.set(path, target);
+    const isShown = mounts.some((mount) => mount.access !== 'masked' && covers(mount.path, path));
+    if (!isShown && ![...toCreate.keys()].some((link) => covers(link, path))) toCreate.set(path, target);
   }
   return toCreate;
 }
@@ -116,9 +119,11 @@ interface SystemFiles {
   readonly links: Readonly<Record<string, string>>;
 }
 
+/** Name of the folder with libraries of this processor (Debian's multiarch). */
 const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
 /** Links into /usr on most systems, directories on others. */
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
+/** The dynamic loaders of glibc and musl. */
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
 /** Configuration that programs read. Kept short because each entry is a mount and delays the start. */
 const settings = [
@@ -157,17 +162,27 @@ const libraries = [
 ];
 
 /** Finds the system files of every tool. @param execute whether system programs may run, not only the dynamic loader */
-export async function systemFiles(execute: boolean, network: boolean): Promise<SystemFiles> {
+export async function systemFiles({
+  execute,
+  network,
+}: {
+  readonly execute: boolean;
+  readonly network: boolean;
+}): Promise<SystemFiles> {
   const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
-  const shown = await existing(etc);
+  const shown = await existingRealPaths(etc);
   const links = await linksOf(etc);
   if (!execute) {
-    const run = await existing(loaders);
+    const run = await existingRealPaths(loaders);
     const top = Object.fromEntries(
       (await Promise.all(topLevel.map(topLevelLink))).filter((link) => link !== undefined),
     );
     const loaderLinks = Object.keys(top).length > 0 ? top : await linksOf(loaders);
-    return { read: [...shown, ...(await existing(libraries))], run, links: { ...links, ...loaderLinks } };
+    return {
+      read: [...shown, ...(await existingRealPaths(libraries))],
+      run,
+      links: { ...links, ...loaderLinks },
+    };
   }
   const run = ['/usr'];
   for (const path of topLevel) {
@@ -178,19 +193,21 @@ export async function systemFiles(execute: boolean, network: boolean): Promise<S
   return { read: shown, run, links };
 }
 
+/** The link at a path, with its target; undefined if the path is no link. */
 async function topLevelLink(path: string): Promise<readonly [string, string] | undefined> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSymbolicLink() ? [path, await readlink(path)] : undefined;
 }
 
 /** Real paths of the existing files that match the patterns; `*` is the only wildcard. */
-async function existing(patterns: readonly string[]): Promise<string[]> {
+async function existingRealPaths(patterns: readonly string[]): Promise<string[]> {
   const found = await Promise.all(
     (await expand(patterns)).map((path) => realpath(path).catch(() => undefined)),
   );
   return [...new Set(found.filter((path) => path !== undefined))];
 }
 
+/** Replaces patterns by the paths that match them. */
 async function expand(patterns: readonly string[]): Promise<string[]> {
   const paths: string[] = [];
   for (const pattern of patterns) {
@@ -200,6 +217,7 @@ async function expand(patterns: readonly string[]): Promise<string[]> {
   return paths;
 }
 
+/** The paths that are not their own real path, with that path. */
 async function linksOf(paths: readonly string[]): Promise<Record<string, string>> {
   const links: Record<string, string> = {};
   for (const path of await expand(paths)) {
@@ -225,11 +243,11 @@ export async function launchFiles(
   const libraries = (await Promise.all(programs.map(librariesOf))).flat();
   const needed = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
   const ownReal = own === undefined ? [] : [await realpath(own)];
-  const allowedReal = await existing(allowed);
+  const allowedReal = await existingRealPaths(allowed);
   return {
     own: ownReal,
-    run: await existing(programs),
-    read: await existing(libraries),
+    run: await existingRealPaths(programs),
+    read: await existingRealPaths(libraries),
     allowed: allowedReal,
     manifests: await manifestsAbove([...ownReal, ...allowedReal]),
     links: await linksOf(needed),
@@ -293,7 +311,10 @@ export async function onPath(
   return undefined;
 }
 
-/** An interpreter in `<prefix>/bin` keeps its libraries in `<prefix>/lib`. A virtual environment refers to another prefix. */
+/**
+ * Finds the libraries of an interpreter outside of the system directories. One in `<prefix>/bin` keeps its libraries in
+ * `<prefix>/lib`. A virtual environment refers to another prefix.
+ */
 async function librariesOf(program: string): Promise<string[]> {
   const real = await realpath(program).catch(() => program);
   const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));
@@ -301,15 +322,15 @@ async function librariesOf(program: string): Promise<string[]> {
   for (const prefix of prefixes) {
     if (prefix === '/' || prefix === '/usr') continue;
     if (/^python/.test(basename(program)) && (await exists(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
-    else found.push(...(await expand([join(prefix, 'lib', `${language(real)}*`)])));
+    else found.push(...(await expand([join(prefix, 'lib', `${libraryPattern(real)}*`)])));
   }
   return found;
 }
 
 const isInBin = (path: string): boolean => basename(dirname(path)) === 'bin';
 
-/** `python3.11` keeps its libraries in `lib/python3.11` and `lib/libpython3.11.so`. */
-const language = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
+/** The pattern of an interpreter's libraries: `python3.11` keeps them in `lib/python3.11` and `lib/libpython3.11.so`. */
+const libraryPattern = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
 
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(

@@ -13,7 +13,7 @@ export class SandboxRefusal extends Error {
   constructor(
     readonly field: SandboxField | 'own',
     reason: string,
-    /** The path of `allowedPaths` that is refused. */
+    /** Index of the refused path in `allowedPaths`. */
     readonly index?: number,
   ) {
     super(reason);
@@ -58,24 +58,22 @@ export async function grantedPaths(
   { cwd, own, write }: Requester,
   rules: GrantRules,
 ): Promise<string[]> {
-  const mounts = await kernelMounts();
-  const [secrets, readOnly] = [await realPaths(rules.secrets), await realPaths(rules.readOnly)];
+  const mounts = await hostMounts();
+  const secrets = await realPaths(rules.secrets);
+  const readOnly = await realPaths(rules.readOnly);
   const grantable = await realPaths([...(own === undefined ? [] : [own]), ...rules.grantable]);
   const granted: string[] = [];
   for (const [index, path] of paths.entries()) {
     const requested = resolve(cwd, path);
     const real = await realpath(requested).catch(() => undefined);
-    const isLink = real !== undefined && real !== requested;
-    const name = isLink ? `${requested} leads to ${real}, which` : requested;
+    if (real === undefined) throw new SandboxRefusal('allowedPaths', `${requested} does not exist`, index);
     const why =
-      real === undefined
-        ? 'does not exist'
-        : (whySecret(secrets, real) ??
-          whyKernel(mounts, real) ??
-          whyNotGrantable(grantable, real, rules.grantable) ??
-          (write ? whyReadOnly(readOnly, real) : undefined));
-    if (why !== undefined || real === undefined)
-      throw new SandboxRefusal('allowedPaths', `${name} ${why}`, index);
+      whySecret(secrets, real) ??
+      whyKernel(mounts, real) ??
+      whyNotGrantable(grantable, real, rules.grantable) ??
+      (write ? whyReadOnly(readOnly, real) : undefined);
+    const name = real === requested ? requested : `${requested} leads to ${real}, which`;
+    if (why !== undefined) throw new SandboxRefusal('allowedPaths', `${name} ${why}`, index);
     granted.push(real);
   }
   return granted;
@@ -85,11 +83,11 @@ export async function grantedPaths(
  * Checks the paths that a tool gets implicitly: its folder, its program and its interpreter.
  * @throws SandboxRefusal for a path that no tool may access
  */
-export async function checkOwn(
+export async function checkImplicit(
   { secrets }: Pick<GrantRules, 'secrets'>,
   paths: readonly string[],
 ): Promise<void> {
-  const mounts = await kernelMounts();
+  const mounts = await hostMounts();
   for (const path of paths) {
     const real = await realPath(path);
     const why = whySecret(secrets, real) ?? whyKernel(mounts, real);
@@ -97,9 +95,17 @@ export async function checkOwn(
   }
 }
 
+/** A mount of the host. */
+interface HostMount {
+  readonly at: string;
+  readonly isKernel: boolean;
+}
+
+/** The real path; the path itself if it does not exist. */
 const realPath = (path: string): Promise<string> => realpath(path).catch(() => path);
 const realPaths = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map(realPath));
 
+/** The end of a message if a path overlaps with the gateway's own folders; undefined if not. */
 function whySecret(secrets: readonly string[], real: string): string | undefined {
   const how = overlapWith(secrets, real);
   return (
@@ -131,11 +137,11 @@ function whyNotGrantable(
   );
 }
 
-function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
+function whyKernel(mounts: readonly HostMount[], real: string): string | undefined {
   // If two mounts have the same folder, the later hides the earlier.
   const around = mounts
     .filter(({ at }) => covers(at, real))
-    .reduce<Mount | undefined>(
+    .reduce<HostMount | undefined>(
       (inner, each) => (inner && inner.at.length > each.at.length ? inner : each),
       undefined,
     );
@@ -145,13 +151,8 @@ function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
   return below && `holds ${below.at}, an interface of the kernel: it is never given to a tool`;
 }
 
-interface Mount {
-  readonly at: string;
-  readonly isKernel: boolean;
-}
-
 /** All mounts of this process; empty if /proc is not available. */
-async function kernelMounts(): Promise<Mount[]> {
+async function hostMounts(): Promise<HostMount[]> {
   const list = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return list.split('\n').flatMap((line) => {
     const [mount = '', type = ''] = line.split(' - ');
@@ -163,9 +164,10 @@ async function kernelMounts(): Promise<Mount[]> {
 }
 
 /** Size of the range of uids for tools. A database constraint enforces the same bound. */
-const users = 65_536;
+const toolUidCount = 65_536;
 
-const isToolUid = (uid: number, firstUid: number): boolean => uid >= firstUid && uid < firstUid + users;
+const isToolUid = (uid: number, firstUid: number): boolean =>
+  uid >= firstUid && uid < firstUid + toolUidCount;
 
 /** Required access to a path, which may be a link. */
 interface Need {
@@ -174,8 +176,9 @@ interface Need {
   readonly use: 'enter' | 'read' | 'run' | 'write';
 }
 
-const bits = { enter: 0o1, read: 0o4, run: 0o5, write: 0o6 } as const;
-const refusals = {
+/** Mode bits that each use needs, in the lowest class. */
+const modeBits = { enter: 0o1, read: 0o4, run: 0o5, write: 0o6 } as const;
+const obstacleTexts = {
   enter: 'is closed to',
   read: 'may not be read by',
   run: 'may not be run by',
@@ -226,10 +229,10 @@ export async function refuseObstacles(
  */
 export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
   for (const { path, use } of stepsTo(need)) {
-    const about = await stat(path).catch(() => undefined);
-    if (!about || allows(about, uid, use)) continue;
+    const stats = await stat(path).catch(() => undefined);
+    if (!stats || allows(stats, uid, use)) continue;
     const below = path === need.path ? '' : `, and ${need.path} lies below it`;
-    return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
+    return `${path} ${obstacleTexts[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(stats, uid, use)} ${path}`;
   }
   return undefined;
 }
@@ -239,20 +242,21 @@ function classOf({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' {
   if (uid === user) return 'u';
   return gid === user ? 'g' : 'o';
 }
+/** Position of the bits of a class in the mode. */
 const shifts = { u: 6, g: 3, o: 0 } as const;
-const wantedBits = (about: Stats, use: Need['use']): number =>
-  about.isDirectory() ? bits[use] | bits.enter : bits[use];
+const wantedBits = (stats: Stats, use: Need['use']): number =>
+  stats.isDirectory() ? modeBits[use] | modeBits.enter : modeBits[use];
 
-function allows(about: Stats, uid: number, use: Need['use']): boolean {
-  const wanted = wantedBits(about, use);
-  return ((about.mode >> shifts[classOf(about, uid)]) & wanted) === wanted;
+function allows(stats: Stats, uid: number, use: Need['use']): boolean {
+  const wanted = wantedBits(stats, use);
+  return ((stats.mode >> shifts[classOf(stats, uid)]) & wanted) === wanted;
 }
 
 /** The mode for chmod, such as `o+rx`. */
-function modeFor(about: Stats, uid: number, use: Need['use']): string {
-  const wanted = wantedBits(about, use);
+function modeFor(stats: Stats, uid: number, use: Need['use']): string {
+  const wanted = wantedBits(stats, use);
   const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);
-  return `${classOf(about, uid)}+${letters.join('')}`;
+  return `${classOf(stats, uid)}+${letters.join('')}`;
 }
 
 /** The parent folders, outermost first, and the path itself. */
@@ -262,13 +266,13 @@ function stepsTo({ path, use }: Need): Need[] {
 }
 
 /** Folder names contain the identity of the gateway that created them. */
-const prefix = 'toolkeeper-private-';
+const privateFolderPrefix = 'toolkeeper-private-';
 const makerOfFolder = /^toolkeeper-private-(\d+-\d+)-/;
 
 /** Creates a temporary folder of mode 0700. @param owner a tool's own user; absent: the gateway's */
 export async function makePrivateFolder(owner?: number): Promise<string> {
   const maker = identityOf(process.pid) ?? `${process.pid}-0`;
-  const folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix}${maker}-`));
+  const folder = await mkdtemp(join(await realpath(tmpdir()), `${privateFolderPrefix}${maker}-`));
   if (owner !== undefined) await chown(folder, owner, owner);
   return folder;
 }
@@ -283,11 +287,12 @@ export async function removeDeadPrivateFolders(firstUid: number): Promise<void> 
   await Promise.all(folders.map((folder) => removeOurs(folder, firstUid)));
 }
 
+/** Removes a folder unless a user owns it who is neither the gateway's nor a tool's. */
 async function removeOurs(folder: string, firstUid: number): Promise<void> {
-  const about = await lstat(folder).catch(() => undefined);
-  if (!about?.isDirectory()) return;
+  const stats = await lstat(folder).catch(() => undefined);
+  if (!stats?.isDirectory()) return;
   const gateway = process.getuid?.();
-  if (about.uid !== gateway && !(gateway === 0 && isToolUid(about.uid, firstUid))) return;
+  if (stats.uid !== gateway && !(gateway === 0 && isToolUid(stats.uid, firstUid))) return;
   // Another starting gateway may remove it at the same time.
   await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
 }

@@ -68,6 +68,7 @@ export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults)
   };
 }
 
+/** The hosts that a tool may reach. */
 function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): SandboxPolicy['network'] {
   if (allowNetwork === false || canNetwork === false) return 'none';
   if (allowedHosts) return allowedHosts.length > 0 ? 'hosts' : 'none';
@@ -78,7 +79,7 @@ function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): 
 function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
   const given = (field: keyof SandboxDemands): boolean => demands[field] !== undefined;
   const denied = (field: keyof SandboxDemands): boolean => demands[field] === false;
-  const limits = (
+  const limitFields = (
     [
       'allowedPaths',
       'allowedHosts',
@@ -88,12 +89,13 @@ function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
       'allowedEnvironmentVars',
     ] as const
   ).filter(given);
-  const refusals = (
+  const refusedPermissions = (
     ['allowNetwork', 'canNetwork', 'canReadFiles', 'canWriteFiles', 'canExecuteCommands'] as const
   ).filter(denied);
-  return new Set<SandboxField>([...limits, ...refusals]);
+  return new Set<SandboxField>([...limitFields, ...refusedPermissions]);
 }
 
+/** The fields that restrict every tool, whatever it demands. */
 function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] {
   return [
     'allowedPaths',

@@ -47,7 +47,7 @@ export class SandboxModule {
   }
 }
 
-/** With AUTH_MODE=off a tool that reaches this server has all rights of its operator. */
+/** The refusal of open networks with AUTH_MODE=off: a tool that reaches this server has all rights of its operator. */
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 
@@ -70,7 +70,7 @@ export async function sandboxOfHost(
   });
   removeDeadLeaves(abilities.cgroups);
   const realDataDir = await realpath(dataDir).catch(() => dataDir);
-  const { read, run } = await systemFiles(true, true);
+  const { read, run } = await systemFiles({ execute: true, network: true });
   const exposedBy = [...read, ...run].find((path) => covers(path, realDataDir));
   return new Sandbox({
     enabled: sandbox.policy !== 'off',
@@ -108,7 +108,7 @@ async function copyForTools(launcher: string, firstUid: number): Promise<string 
   return copy;
 }
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 const probeTimeoutMs = 10_000;
 
 interface ProbeSettings {
@@ -124,7 +124,7 @@ interface ProbeSettings {
 
 /** Detects the host's abilities by using them: an installed program may not work, for example in an ordinary pod. */
 export async function probeHost(settings: ProbeSettings): Promise<HostAbilities> {
-  const system = await systemFiles(true, false);
+  const system = await systemFiles({ execute: true, network: false });
   const mounts: MountTable = {
     mounts: [...withAccess('ro', system.read), ...withAccess('rx', system.run)].sort((a, b) =>
       a.path < b.path ? -1 : 1,
@@ -134,6 +134,7 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     ),
   };
   const missing: Partial<Record<AbilityName, string>> = {};
+  /** Notes why an ability is missing. */
   const note = (name: AbilityName, why: string): undefined => {
     missing[name] = why;
   };
@@ -164,20 +165,22 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
   };
 }
 
+/** Finds bubblewrap and checks that it runs a program. @throws Error with the reason why it cannot be used */
 async function workingBubblewrap(path: string, mounts: MountTable): Promise<string> {
   const program = await onPath('bwrap', path);
   if (program === undefined) throw new Error('bubblewrap is not installed');
   const [command = '', ...args] = [...probeSandbox(program, mounts), '/bin/sh', '-c', 'echo inside'];
-  const { stdout } = await run(command, args, { timeout: probeTimeoutMs });
+  const { stdout } = await runProgram(command, args, { timeout: probeTimeoutMs });
   if (stdout !== 'inside\n') throw new Error('bubblewrap does not run the given command');
   return program;
 }
 
+/** The prefix that runs a probe in bubblewrap. */
 function probeSandbox(program: string, mounts: MountTable, extra: Record<string, string> = {}): string[] {
   return bubblewrapCommand({ program, mounts, network: false, temporaryBytes: 1_048_576, cwd: '/', extra });
 }
 
-/** Checks that the launcher denies a file that is not granted. @returns the launcher */
+/** Checks that the launcher denies a file that is not granted. @returns its path @throws Error if it does not */
 async function workingLauncher(program: string, mounts: MountTable): Promise<string> {
   const settings = { program, mounts, more: withAccess('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
@@ -187,7 +190,9 @@ async function workingLauncher(program: string, mounts: MountTable): Promise<str
     keepModes: false,
   });
   const check = 'if read -r line </proc/version; then echo open; else echo shut; fi 2>/dev/null';
-  const { stdout } = await run(command, [...args, '/bin/sh', '-c', check], { timeout: probeTimeoutMs });
+  const { stdout } = await runProgram(command, [...args, '/bin/sh', '-c', check], {
+    timeout: probeTimeoutMs,
+  });
   if (stdout !== 'shut\n') throw new Error('landlock is not enforced on this host');
   return program;
 }
@@ -215,7 +220,7 @@ async function workingUsers(
 
 /** @throws Error if the program does not run, or cannot be signalled */
 async function checkRunsAsUser([command = '', ...args]: readonly string[]): Promise<void> {
-  const running = run(command, [...args, '/bin/sh', '-c', 'echo inside; read -r line'], {
+  const running = runProgram(command, [...args, '/bin/sh', '-c', 'echo inside; read -r line'], {
     timeout: probeTimeoutMs,
   });
   const { pid = 0, stdin, stdout } = running.child;
@@ -246,7 +251,7 @@ async function countsProcesses(bubblewrap: string, launcher: string, mounts: Mou
     '-c',
     '( : ) && echo forked',
   ];
-  return run(command, args, { timeout: probeTimeoutMs }).then(
+  return runProgram(command, args, { timeout: probeTimeoutMs }).then(
     ({ stdout }) => stdout !== 'forked\n',
     () => true,
   );

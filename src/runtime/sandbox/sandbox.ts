@@ -4,11 +4,11 @@ import {
   splitVariables,
   bubblewrapCommand,
   holdCommand,
+  hostMounts,
+  namespaceMounts,
   launcherCommand,
   launcherInside,
   ownFiles,
-  ownNamespace,
-  ownProcess,
   privateDirectory,
   proxyVariables,
   relayCommand,
@@ -26,7 +26,7 @@ import {
   type SandboxPolicy,
 } from './sandbox-policy.js';
 import {
-  checkOwn,
+  checkImplicit,
   grantedPaths,
   type GrantRules,
   makePrivateFolder,
@@ -40,13 +40,21 @@ import {
   mountsFor,
   type MountTable,
   noMounts,
-  shows,
+  isVisible,
   systemFiles,
   withAccess,
 } from './mounts.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 
 export { SandboxRefusal };
+
+const megabyte = 1_048_576;
+
+/**
+ * Memory that a process may reserve beyond four times its limit, because RLIMIT_DATA counts what is only reserved: each
+ * worker thread of Node 24 reserves 540 MB.
+ */
+const reservedMB = 8_192;
 
 interface SandboxOptions extends GrantRules {
   readonly enabled: boolean;
@@ -58,7 +66,7 @@ interface SandboxOptions extends GrantRules {
   readonly uid: number;
   /** Folder to remove at shutdown. */
   readonly temporary?: string;
-  /** Why unrestricted network access is refused on this host; absent: it is allowed. */
+  /** Why unrestricted network access is refused on this server; absent: it is allowed. */
   readonly noOpenNetwork?: string;
   /** The gateway's port, which `allowedHosts` never opens; undefined until it listens. */
   readonly ownPort?: () => number | undefined;
@@ -81,15 +89,8 @@ export interface Confined {
   dispose(): Promise<void>;
 }
 
-const megabyte = 1_048_576;
-
-/**
- * Memory that a process may reserve beyond four times its limit, because RLIMIT_DATA counts what is only reserved: each
- * worker thread of Node 24 reserves 540 MB.
- */
-const reservedMB = 8_192;
-
-interface Session {
+/** A tool's sandbox with its resources. */
+interface PreparedSandbox {
   readonly policy: SandboxPolicy;
   readonly mounts: MountTable;
   /** A private directory on disk, used without bubblewrap. */
@@ -103,6 +104,7 @@ interface Session {
 export class Sandbox {
   private readonly leafPrefix = newLeafPrefix();
   private readonly memory = new MemoryWatch();
+  /** Number of sandboxes so far, for the names of their groups. */
   private sequence = 0;
 
   constructor(private readonly options: SandboxOptions) {}
@@ -122,7 +124,7 @@ export class Sandbox {
 
   /** The sandbox that a tool would get. Prepares nothing. */
   effective(demands: SandboxDemands): EffectiveSandbox {
-    return this.judge(this.policyOf(demands));
+    return this.effectiveOf(this.policyOf(demands));
   }
 
   /** A tool's demands, completed by the defaults of this server. */
@@ -145,7 +147,7 @@ export class Sandbox {
     const { enabled, abilities, secrets, noOpenNetwork } = this.options;
     const policy = this.policyOf(demands);
     const uid = this.userOf(userNumber);
-    const effective = { ...this.judge(policy, uid), runsAs: { uid: uid ?? this.options.uid } };
+    const effective = { ...this.effectiveOf(policy, uid), runsAs: { uid: uid ?? this.options.uid } };
     if (noOpenNetwork !== undefined && isNetworkOpen(policy, effective)) {
       const why = [noOpenNetwork, effective.notes.allowedHosts].filter(Boolean);
       throw new SandboxRefusal('allowNetwork', why.join('; allowedHosts '));
@@ -155,13 +157,13 @@ export class Sandbox {
     const mayRun = async (path: string): Promise<boolean> =>
       uid === undefined || (await obstacleFor(uid, { path, use: 'run' })) === undefined;
     const files = await launchFiles(command, own, allowed, mayRun);
-    await checkOwn(this.options, [...files.own, ...files.run, ...files.read]);
-    if (enabled) this.refuse(policy, effective);
+    await checkImplicit(this.options, [...files.own, ...files.run, ...files.read]);
+    if (enabled) this.refuseUnenforced(policy, effective);
     if (uid !== undefined) await refuseObstacles(uid, abilities, command, files, policy.write);
     if (effective.tier === 0) return this.unconfined(command, effective, uid);
-    const system = await systemFiles(policy.execute, policy.network !== 'none');
+    const system = await systemFiles({ execute: policy.execute, network: policy.network !== 'none' });
     const mounts = mountsFor(policy, files, system, secrets);
-    return this.open({ policy, mounts, uid }, command, effective);
+    return this.prepare({ policy, mounts, uid }, command, effective);
   }
 
   /**
@@ -189,14 +191,16 @@ export class Sandbox {
     );
   }
 
-  private judge(policy: SandboxPolicy, uid?: number): EffectiveSandbox {
+  /** The sandbox that this host can give. @param uid of the tool's own user, if it has one */
+  private effectiveOf(policy: SandboxPolicy, uid?: number): EffectiveSandbox {
     const { enabled, abilities } = this.options;
     return enabled
       ? effectiveSandbox(policy, uid === undefined ? abilities : { ...abilities, countsProcesses: true })
       : noSandbox(policy, 'SANDBOX=off');
   }
 
-  private refuse({ explicit }: SandboxPolicy, { notEnforced, notes }: EffectiveSandbox): void {
+  /** @throws SandboxRefusal for a demanded restriction that this host cannot enforce, with SANDBOX=enforce */
+  private refuseUnenforced({ explicit }: SandboxPolicy, { notEnforced, notes }: EffectiveSandbox): void {
     if (this.options.mode !== 'enforce') return;
     const field = notEnforced.find((one) => explicit.has(one));
     if (field === undefined) return;
@@ -206,6 +210,7 @@ export class Sandbox {
     );
   }
 
+  /** The command without a sandbox, but as the tool's own user, if it has one. */
   private unconfined(start: Command, effective: EffectiveSandbox, uid: number | undefined): Confined {
     const { toolUsers } = this.options.abilities;
     const asUser = toolUsers && uid !== undefined ? holdCommand(toolUsers.launcher, noMounts, uid) : [];
@@ -215,8 +220,9 @@ export class Sandbox {
     return { command, effective, ended: none, brokenRule: none, hint: none, dispose: async () => {} };
   }
 
-  private async open(
-    prepared: Omit<Session, 'temporary' | 'proxy'>,
+  /** Makes the resources of a sandbox and wraps the command. */
+  private async prepare(
+    prepared: Omit<PreparedSandbox, 'temporary' | 'proxy'>,
     command: Command,
     effective: EffectiveSandbox,
   ): Promise<Confined> {
@@ -233,18 +239,18 @@ export class Sandbox {
       ? await AllowListProxy.listen(policy.hosts, { owner: uid, ownPort: this.options.ownPort })
       : undefined;
     const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;
-    const session = { ...prepared, temporary, proxy };
-    const sees = (path: string): boolean => shows(prepared.mounts, path);
+    const sandbox = { ...prepared, temporary, proxy };
+    const sees = (path: string): boolean => isVisible(prepared.mounts, path);
     return {
       command: {
-        ...this.wrap(command, session, leaves),
+        ...this.wrap(command, sandbox, leaves),
         ...(launcher !== undefined &&
-          !cgroups.memory && { watch: (pid, over) => this.memory.add(pid, policy.memoryMB, over) }),
+          !cgroups.memory && { watch: (pid, end) => this.memory.add(pid, policy.memoryMB, end) }),
       },
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
-      hint: (error, starting) => hintFor(error, policy, { starting, denied: proxy?.denied, sees }),
+      hint: (error, starting) => hintFor(error, policy, { starting, denied: proxy?.deniedTarget, sees }),
       dispose: async () => {
         await leaves.releaseAll();
         await proxy?.close();
@@ -253,29 +259,34 @@ export class Sandbox {
     };
   }
 
-  private wrap({ command, args, cwd, env }: Command, session: Session, leaves: CgroupLeaves): Command {
+  /** Puts the prefixes of the sandbox before a command, in the order in which they run. */
+  private wrap(
+    { command, args, cwd, env }: Command,
+    sandbox: PreparedSandbox,
+    leaves: CgroupLeaves,
+  ): Command {
     const { bubblewrap } = this.options.abilities;
-    const home = session.temporary ?? privateDirectory;
-    const own = { ...env, TMPDIR: home, HOME: home, ...(session.proxy && proxyVariables) };
-    const { shared, toolOnly } = splitVariables(own);
+    const home = sandbox.temporary ?? privateDirectory;
+    const variables = { ...env, TMPDIR: home, HOME: home, ...(sandbox.proxy && proxyVariables) };
+    const { shared, toolOnly } = splitVariables(variables);
     const group = leaves.command(bubblewrap === undefined ? toolOnly : []);
-    const relay = session.proxy ? relayCommand() : [];
+    const relay = sandbox.proxy ? relayCommand() : [];
     const [program = command, ...rest] = [
       ...group,
-      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd, toolOnly)),
-      ...this.launcher(session),
+      ...(bubblewrap === undefined ? [] : this.bubblewrapPrefix(bubblewrap, sandbox, cwd, toolOnly)),
+      ...this.launcherPrefix(sandbox),
       ...relay,
       command,
       ...args,
     ];
-    // Otherwise the statically linked launcher comes first, on which loader variables have no effect.
-    const wrapped = bubblewrap !== undefined || group.length > 0;
-    return { command: program, args: rest, cwd, env: wrapped ? shared : own };
+    // Without a wrapper the statically linked launcher comes first, on which loader variables have no effect.
+    const isWrapped = bubblewrap !== undefined || group.length > 0;
+    return { command: program, args: rest, cwd, env: isWrapped ? shared : variables };
   }
 
-  private bubblewrap(
+  private bubblewrapPrefix(
     program: string,
-    { policy, mounts, proxy, uid }: Session,
+    { policy, mounts, proxy, uid }: PreparedSandbox,
     cwd: string,
     variables: Variables,
   ): string[] {
@@ -295,7 +306,7 @@ export class Sandbox {
     return launcher === undefined ? confined : [...holdCommand(launcher, mounts, uid), ...confined];
   }
 
-  private launcher({ policy, mounts, temporary, proxy, uid }: Session): string[] {
+  private launcherPrefix({ policy, mounts, temporary, proxy, uid }: PreparedSandbox): string[] {
     const { launcher, bubblewrap, countsProcesses, cgroups } = this.options.abilities;
     if (launcher === undefined) return [];
     const alone = bubblewrap === undefined;
@@ -309,7 +320,7 @@ export class Sandbox {
       program: alone ? launcher : `${ownFiles}/${launcherInside}`,
       mounts,
       more: [
-        ...(alone ? ownProcess : ownNamespace),
+        ...(alone ? hostMounts : namespaceMounts),
         ...withAccess('rx', proxy ? [ownFiles] : []),
         ...withAccess('rw', folder === undefined ? [] : [folder]),
       ],

@@ -4,8 +4,8 @@ export interface Command {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Calls `over` with the reason if the process must be ended, until the returned function is called. */
-  readonly watch?: (pid: number, over: (why: string) => void) => () => void;
+  /** Watches the process. Calls `end` with a reason if it must be killed. @returns ends the watching */
+  readonly watch?: (pid: number, end: (why: string) => void) => () => void;
 }
 
 /** 3: everything; 2: no cgroup; 1: only the launcher; 0: only a clean environment (docs/operate/sandbox.md). */
@@ -33,8 +33,10 @@ export interface HostAbilities {
   /** The reason for each missing ability. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
+/** Abilities whose absence has a reason. */
 export type AbilityName = 'bubblewrap' | 'launcher' | 'socat' | 'cgroup' | 'toolUsers';
 
+/** A group below which leaf groups can be created. */
 export interface CgroupBase {
   readonly version: 1 | 2;
   /** Leaf groups are created directly below it; the group itself is never changed. */
@@ -73,7 +75,7 @@ export interface EffectiveSandbox {
   readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
   /** Absent while the tool is not loaded. */
   readonly runsAs?: RunsAs;
-  /** The same as sentences with values; absent for a sandbox without a tool. */
+  /** The restrictions as sentences with values; absent for a sandbox without a tool. */
   readonly mayTouch?: readonly string[];
 }
 
@@ -82,6 +84,7 @@ interface RunsAs {
   readonly uid: number;
 }
 
+/** The sandbox of this server, for the log and the readiness check. */
 export interface SandboxStatus {
   readonly enabled: boolean;
   readonly tier: Tier;

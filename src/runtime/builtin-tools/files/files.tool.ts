@@ -9,11 +9,13 @@ import type { Replicas } from '../../../base/database/replicas.js';
 import type { PartHealth } from '../../../base/observability/contributors.js';
 import { defineTool } from '../../../web/contract/define-tool.js';
 import type { Slot, Tool } from '../../../web/contract/tool.js';
-import { callerMistake, cut } from '../failures.js';
+import { callerMistake } from '../failures.js';
+import { cut } from '../limits.js';
 import { filePath, type ProjectFiles } from './project-files.js';
 
 /** Max bytes of a character in UTF-8. */
 const maxBytesPerChar = 4;
+
 /** The tool that reads a file. */
 export const readFile = (files: ProjectFiles): Tool =>
   defineTool<{ path: string; maxLength: number }>({
@@ -83,8 +85,10 @@ export const writeFile = (files: ProjectFiles): Tool =>
     },
   });
 
+/** Interval of the comparison. */
 const checkMs = 5_000;
-const markName = '.toolkeeper-folder';
+/** File in FILES_DIR with its id. */
+const idFileName = '.toolkeeper-folder';
 
 /** Name of the health part with the id of a replica's folder, which other replicas read. */
 export const filesPart = 'files';
@@ -96,6 +100,7 @@ const notShared =
 /** Checks that all replicas have the same FILES_DIR. The first one stores an id there, which all compare. */
 export class SharedFolder {
   private readonly logger = new Logger(SharedFolder.name);
+  /** Id in the folder; undefined until it was read. */
   private id: string | undefined;
   private isShared = true;
   readonly loop = new IntervalLoop(
@@ -109,13 +114,14 @@ export class SharedFolder {
     private readonly replicas: Pick<Replicas, 'id' | 'alive'>,
   ) {}
 
-  check(): PartHealth {
+  /** The health part of this replica. */
+  health(): PartHealth {
     const { id, isShared } = this;
     return isShared ? { status: 'up', id } : { status: 'degraded', message: notShared, id };
   }
 
-  /** Refuses a tool's calls while the folder is not shared. */
-  guard(tool: Tool): Tool {
+  /** The tool, whose calls are refused while the folder is not shared. */
+  guarded(tool: Tool): Tool {
     const takeSlot = (): Slot => {
       if (!this.isShared) throw new Refusal('tool_unavailable', notShared, { retryAfterMs: checkMs });
       return { run: (input, run) => tool.run(input, run), release: () => undefined };
@@ -123,11 +129,13 @@ export class SharedFolder {
     return { ...tool, takeSlot };
   }
 
+  /** Compares the id with those of the other replicas. */
   private async compare(): Promise<void> {
-    const mark = join(this.folder, markName);
+    const idFile = join(this.folder, idFileName);
     await mkdir(this.folder, { recursive: true, mode: 0o750 });
-    await write(mark, newId(), { flag: 'wx' }).catch(() => undefined);
-    this.id = await contentOf(mark, 'utf8');
+    // Fails if the file exists.
+    await write(idFile, newId(), { flag: 'wx' }).catch(() => undefined);
+    this.id = await contentOf(idFile, 'utf8');
     const others = (await this.replicas.alive()).filter(({ id }) => id !== this.replicas.id);
     const ids = others.map(({ parts }) => parts[filesPart]?.['id']).filter((id) => id !== undefined);
     const wasShared = this.isShared;

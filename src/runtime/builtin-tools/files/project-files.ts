@@ -12,6 +12,7 @@ export const filePath = {
   description: 'Relative to the files folder, such as reports/disk.md',
 } as const;
 
+/** The beginning of a file. */
 interface FileContent {
   readonly bytes: Buffer;
   /** Size of the whole file, in bytes. */
@@ -25,6 +26,7 @@ const safeFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 /** Free space that is left for the server's journal and database, which may be on the same disk. */
 const reserve = { bytes: 1_073_741_824, share: 0.1 };
 
+/** Max folders in a path, and the file. */
 const maxParts = 32;
 
 /**
@@ -43,11 +45,13 @@ export class ProjectFiles {
     try {
       const file = await this.open(project, parts, O_RDONLY);
       try {
-        const { size } = await regularFile(file, path);
+        const { size } = await regularFileStats(file, path);
         const bytes = Buffer.alloc(Math.min(size, maxBytes));
         let length = 0;
-        for (let read = 1; read > 0 && length < bytes.length; length += read) {
-          read = (await file.read(bytes, length, bytes.length - length, length)).bytesRead;
+        while (length < bytes.length) {
+          const { bytesRead } = await file.read(bytes, length, bytes.length - length, length);
+          if (bytesRead === 0) break;
+          length += bytesRead;
         }
         return { bytes: bytes.subarray(0, length), size };
       } finally {
@@ -73,10 +77,10 @@ export class ProjectFiles {
     const bytes = Buffer.from(content);
     const appends = mode === 'append';
     try {
-      await this.makeRoom(bytes.length);
+      await this.checkRoom(bytes.length);
       const file = await this.open(project, parts, O_WRONLY | O_CREAT | (appends ? O_APPEND : 0));
       try {
-        const { size } = await regularFile(file, path);
+        const { size } = await regularFileStats(file, path);
         if (appends) this.refuseLarge(size + bytes.length);
         else await file.truncate();
         await file.writeFile(bytes);
@@ -104,7 +108,8 @@ export class ProjectFiles {
     return consume(handle, (base) => open(`${base}/${name}`, flags | safeFlags, 0o640));
   }
 
-  private async makeRoom(size: number): Promise<void> {
+  /** Makes the folder. @throws ToolFailure if the file is too large, or the disk almost full */
+  private async checkRoom(size: number): Promise<void> {
     this.refuseLarge(size);
     await mkdir(this.folder, { recursive: true, mode: 0o750 });
     const { bavail, blocks, bsize } = await statfs(this.folder);
@@ -112,6 +117,7 @@ export class ProjectFiles {
       throw callerMistake('The disk of the files is almost full: nothing is written until there is room');
   }
 
+  /** @throws ToolFailure for a file of this size, if that is too large */
   private refuseLarge(size: number): void {
     const { maxBytes } = this.limits;
     if (size > maxBytes)
@@ -128,6 +134,7 @@ async function consume<T>(handle: FileHandle, step: (base: string) => Promise<T>
   }
 }
 
+/** Handles the failure to make a folder: one that exists is none. */
 function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }
@@ -149,13 +156,17 @@ function nameOf(project: string): string {
   return `~${sha256(project)}`;
 }
 
-/** @throws ToolFailure for special files, and for files with hard links, which may lie elsewhere as well */
-async function regularFile(file: FileHandle, path: string): Promise<Stats> {
+/**
+ * The properties of an opened file.
+ * @throws ToolFailure for special files, and for files with hard links, which may lie elsewhere as well
+ */
+async function regularFileStats(file: FileHandle, path: string): Promise<Stats> {
   const stats = await file.stat();
   if (!stats.isFile() || stats.nlink > 1) throw callerMistake(`${path} is not a regular file`);
   return stats;
 }
 
+/** Reasons by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ELOOP: 'it leads over a link, which is not followed',

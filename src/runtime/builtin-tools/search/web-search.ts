@@ -27,6 +27,7 @@ export class WebSearch {
 
   /** Searches the web; the best result is first. @param limit max rows @throws UpstreamFailure */
   async search(query: string, limit: number): Promise<SearchRow[]> {
+    // Each provider has a method of its name.
     const rows = await this[this.provider.provider](query, limit);
     return rows.filter(({ url }) => /^https?:/i.test(url) && URL.canParse(url)).slice(0, limit);
   }
@@ -76,6 +77,7 @@ function listIn(answer: unknown, path: readonly string[]): JsonObject[] {
   throw new UpstreamFailure('invalid_answer', `the answer has no list at ${path.join('.')}`);
 }
 
+/** A row of an answer's members, any of which may be missing. */
 const rowOf = (title: unknown, url: unknown, snippet: unknown): SearchRow => ({
   title: textOf(title),
   url: textOf(url),
@@ -84,6 +86,7 @@ const rowOf = (title: unknown, url: unknown, snippet: unknown): SearchRow => ({
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
+/** An item of a list. */
 const bullet = /^\s*(?:[-*•]|\d{1,3}[.)])\s+(.*)$/;
 
 /**
@@ -97,6 +100,7 @@ export function queriesIn(text: string): string[] {
   return [...new Set(plain.filter((query) => query !== ''))];
 }
 
+/** Max queries in one call. */
 const maxQueries = 10;
 
 /** The tool that searches the web. */

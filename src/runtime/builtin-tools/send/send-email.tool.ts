@@ -1,7 +1,8 @@
 import type { SendMailOptions, Transporter } from 'nodemailer';
 import { defineTool } from '../../../web/contract/define-tool.js';
 import type { Tool } from '../../../web/contract/tool.js';
-import { awayFailure, callerMistake, Slots } from '../failures.js';
+import { awayFailure, callerMistake } from '../failures.js';
+import { ConcurrencyLimit } from '../limits.js';
 import { filePath, type ProjectFiles } from '../files/project-files.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
 import { isLoopback } from '../../../base/outbound/addresses.js';
@@ -18,6 +19,7 @@ interface Attachment {
   readonly encoding?: 'utf-8' | 'base64';
 }
 
+/** Input of the tool. */
 interface Input {
   readonly to: Addresses;
   readonly subject: string;
@@ -28,7 +30,8 @@ interface Input {
   readonly attachments: readonly Attachment[];
 }
 
-const addresses = (description: string): object => ({
+/** Schema of one address or several. */
+const addressesSchema = (description: string): object => ({
   anyOf: [
     { type: 'string', maxLength: 4_096 },
     { type: 'array', items: { type: 'string', maxLength: 320 } },
@@ -36,7 +39,8 @@ const addresses = (description: string): object => ({
   description,
 });
 
-const attachment = {
+/** Schema of an attachment. */
+const attachmentSchema = {
   type: 'object',
   properties: {
     filename: { type: 'string', pattern: '^[^\\x00-\\x1f/\\\\]+$', maxLength: 255 },
@@ -55,7 +59,7 @@ export function sendEmail(
   files: ProjectFiles,
   limits: AppConfig['builtinTools']['mailLimits'],
 ): Tool {
-  const slots = new Slots('mails are sent', limits);
+  const limit = new ConcurrencyLimit('mails are sent', limits);
   return defineTool<Input>({
     name: 'sendEmail',
     description:
@@ -63,13 +67,13 @@ export function sendEmail(
     input: {
       type: 'object',
       properties: {
-        to: addresses('Addresses such as ada@example.com, a list or separated by commas'),
+        to: addressesSchema('Addresses such as ada@example.com, a list or separated by commas'),
         subject: { type: 'string', pattern: '^[^\\r\\n]+$', maxLength: 900 },
         body: { type: 'string' },
-        cc: { ...addresses('Addresses of copies'), default: [] },
-        bcc: { ...addresses('Addresses of blind copies'), default: [] },
+        cc: { ...addressesSchema('Addresses of copies'), default: [] },
+        bcc: { ...addressesSchema('Addresses of blind copies'), default: [] },
         html: { type: 'boolean', default: false, description: 'body is HTML' },
-        attachments: { type: 'array', maxItems: 20, items: attachment, default: [] },
+        attachments: { type: 'array', maxItems: 20, items: attachmentSchema, default: [] },
       },
       required: ['to', 'subject', 'body'],
       additionalProperties: false,
@@ -79,20 +83,20 @@ export function sendEmail(
     timeoutMs: 60_000,
     upstream: 'The answer of the mail server, which may have sent the mail,',
     run: ({ to, cc, bcc, subject, body, html, attachments }, run) =>
-      slots.run(run, async () => {
+      limit.run(run, async () => {
         const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
         const count = Object.values(recipients).flat().length;
         if (recipients.to.length === 0) throw callerMistake('to names nobody');
         if (count > limits.maxRecipients)
           throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
-        const contents = await readAll(attachments, files, run.context.projectId, limits.maxBytes);
-        const letter = {
+        const contents = await readAttachments(attachments, files, run.context.projectId, limits.maxBytes);
+        const content = {
           ...recipients,
           subject,
           ...(html ? { html: body } : { text: body }),
           attachments: contents,
         };
-        const { messageId, rejected } = await mail.send(letter, run.signal);
+        const { messageId, rejected } = await mail.send(content, run.signal);
         const sent = { success: true, messageId, to, subject, attachmentCount: contents.length };
         return rejected.length > 0 ? { ...sent, rejected } : sent;
       }),
@@ -102,6 +106,7 @@ export function sendEmail(
 /** An address without names, groups or comments, which could hide its true recipient from readers. */
 const plainAddress = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
 
+/** The addresses of a field. @throws ToolFailure if one is not plain */
 function listOf(field: string, given: Addresses): string[] {
   const list = (typeof given === 'string' ? given.split(',') : given)
     .map((address) => address.trim())
@@ -111,7 +116,8 @@ function listOf(field: string, given: Addresses): string[] {
   throw callerMistake(`${field}: ${JSON.stringify(wrong)} is no plain email address`);
 }
 
-async function readAll(
+/** Reads all attachments. @throws ToolFailure if they are too large together */
+async function readAttachments(
   attachments: readonly Attachment[],
   files: ProjectFiles,
   project: string,
@@ -122,7 +128,9 @@ async function readAll(
   for (const { filename, path, content = '', encoding, contentType } of attachments) {
     const name = filename ?? path?.split('/').at(-1) ?? '';
     const bytes =
-      path === undefined ? decode(name, content, encoding) : await readWhole(files, project, path, remaining);
+      path === undefined
+        ? decodeContent(name, content, encoding)
+        : await readWhole(files, project, path, remaining);
     if (!bytes || bytes.length > remaining)
       throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
     remaining -= bytes.length;
@@ -131,7 +139,7 @@ async function readAll(
   return contents;
 }
 
-/** @returns undefined if the file is larger than `maxBytes` */
+/** Reads a file as a whole. @returns undefined if the file is larger than `maxBytes` */
 async function readWhole(
   files: ProjectFiles,
   project: string,
@@ -142,12 +150,14 @@ async function readWhole(
   return size > maxBytes ? undefined : bytes;
 }
 
-function decode(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
+/** The bytes of an attachment's content. @throws ToolFailure if it is no base64 although it should be */
+function decodeContent(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
   if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content))
     throw callerMistake(`attachments: the content of ${name} is no base64`);
   return Buffer.from(content, encoding);
 }
 
+/** The mail server's answer. */
 interface SentMail {
   readonly messageId: string;
   /** Addresses that the server refused; it accepted the others. */
@@ -163,7 +173,7 @@ export class MailTransport {
 
   /** Sends a mail. @throws ToolFailure that states whether anything was sent */
   async send(mail: SendMailOptions, signal: AbortSignal): Promise<SentMail> {
-    const transport = await this.connect();
+    const transport = await this.makeTransport();
     try {
       const { messageId, rejected } = (await transport.sendMail({
         from: this.server.from,
@@ -178,7 +188,8 @@ export class MailTransport {
     }
   }
 
-  private async connect(): Promise<Transporter> {
+  /** A transport that has no connection yet. */
+  private async makeTransport(): Promise<Transporter> {
     const { createTransport } = await import('nodemailer');
     const { host, port, secure, auth } = this.server;
     const { timeoutMs } = this;
@@ -201,6 +212,7 @@ export class MailTransport {
   }
 }
 
+/** An error of nodemailer. */
 type MailError = Error & {
   readonly code?: string;
   /** The system's code, which nodemailer replaces by its own. */
@@ -220,6 +232,7 @@ const isBeforeSending = ({ code = '', syscall, timeoutType = 'none' }: MailError
   syscall === 'connect' ||
   ['CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'].includes(timeoutType);
 
+/** The failure for the caller. */
 function failureOf(error: MailError): ToolFailure {
   const { code, originalCode, response, message, permanent } = error;
   if (code === 'EAUTH')

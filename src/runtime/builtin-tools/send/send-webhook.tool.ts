@@ -18,7 +18,7 @@ interface Input {
 /** Max `Retry-After` that is obeyed. An answer with a longer one is not retried. */
 const maxPauseMs = 5_000;
 
-/** A tool that sends signed webhooks. @param secret signing secret, `whsec_…` or text */
+/** The tool that sends signed webhooks. @param secret signing secret, `whsec_…` or text */
 export const sendWebhook = (
   http: OutboundHttp,
   secret: string,
@@ -54,14 +54,14 @@ export const sendWebhook = (
       const body = JSON.stringify(payload);
       const send = (): Promise<OutboundAnswer> => {
         const timestamp = Math.floor(Date.now() / 1_000);
-        const own = {
+        const serverHeaders = {
           ...signatureHeaders(secretBytes(secret), { id: executionId, timestamp, body }),
           'idempotency-key': executionId,
           'content-type': 'application/json',
           accept: 'application/json, text/*;q=0.9, */*;q=0.5',
         };
         const { timeoutMs, maxResponseBytes: maxBytes } = limits;
-        const all = { ...lowerCased(headers), ...own };
+        const all = { ...lowerCased(headers), ...serverHeaders };
         return http.send(
           { url, method: 'POST', headers: all, body, timeoutMs, maxBytes, maxRedirects: 0 },
           signal,
@@ -89,17 +89,21 @@ const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
     },
   );
 
+/** Whether a refusal may be temporary, and the receiver asks for no long pause. */
 const isRetryable = (answer: OutboundAnswer): boolean =>
   [429, 503].includes(answer.status) && requestedPauseMs(answer) <= maxPauseMs;
 
+/** Pause that the receiver asks for. */
 const requestedPauseMs = ({ headers }: OutboundAnswer): number =>
   retryAfterMs(headers.get('retry-after') ?? undefined, Date.now());
 
+/** The result of the tool. */
 function resultOf(url: string, { status, statusText, body }: OutboundAnswer): object {
   const text = body.toString('utf8');
   return { url, status, statusText, success: status >= 200 && status < 300, response: jsonIn(text) ?? text };
 }
 
+/** The value of a JSON text; undefined for any other text. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -108,7 +112,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Headers that the server sets itself: signature, connection and form of the body. */
+/** Names of headers that the server sets itself: signature, connection and form of the body. */
 const ownHeaders =
   /^(webhook-.*|proxy-.*|idempotency-key|content-.*|host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|accept-encoding)$/i;
 
@@ -116,6 +120,7 @@ const ownHeaders =
 const lowerCased = (headers: Input['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
+/** @throws ToolFailure if the caller names a header that the server sets */
 function refuseOwnHeaders(headers: Input['headers']): void {
   const own = Object.keys(headers).find((name) => ownHeaders.test(name));
   if (own !== undefined) throw callerMistake(`headers must not name ${own}: it is set by the server`);

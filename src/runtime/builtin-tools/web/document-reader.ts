@@ -14,7 +14,7 @@ const idleMs = 60_000;
 export class DocumentReader {
   private readonly turns = bulkhead(1, Infinity);
   private readonly worker: WorkerCalls<WebDocument, DocumentText>;
-  private idle: NodeJS.Timeout | undefined;
+  private idleTimer: NodeJS.Timeout | undefined;
 
   constructor({ readMs, readMb }: Pick<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>) {
     this.worker = new WorkerCalls(new URL('./document.worker.js', import.meta.url), {
@@ -25,27 +25,33 @@ export class DocumentReader {
     });
   }
 
-  /** The text of a document. @throws ToolFailure if it cannot be read within the limits */
+  /**
+   * The text of a document.
+   * @throws ToolFailure if it cannot be read within the limits; the signal's reason if that aborts before the reading,
+   *   which it does not end
+   */
   read(document: WebDocument, signal: AbortSignal): Promise<DocumentText> {
     return this.turns.execute(async () => {
       signal.throwIfAborted();
-      clearTimeout(this.idle);
+      clearTimeout(this.idleTimer);
       try {
         return await this.worker.call(document);
       } catch (error) {
         throw callerMistake(`The document cannot be read: ${reasonOf(error)}`);
       } finally {
-        this.idle = setTimeout(() => void this.worker.stop(), idleMs).unref();
+        this.idleTimer = setTimeout(() => void this.worker.stop(), idleMs).unref();
       }
     });
   }
 
+  /** Ends the process. */
   async stop(): Promise<void> {
-    clearTimeout(this.idle);
+    clearTimeout(this.idleTimer);
     await this.worker.stop();
   }
 }
 
+/** Why a document could not be read. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof WorkerEnded)) return (error as Error).message;
   if (error.isOutOfMemory) return 'it takes too much memory';

@@ -1,6 +1,6 @@
 import { convert, type FormatCallback, type HtmlToTextOptions } from 'html-to-text';
 import { Parser } from 'htmlparser2';
-import { cut } from '../failures.js';
+import { cut } from '../limits.js';
 
 /** A document of the web, to be read as its kind. */
 export interface WebDocument {
@@ -32,19 +32,21 @@ const maxPdf = { chars: 1_000_000, ms: 5_000 };
  * @throws Error with a sentence that says why it cannot be read
  */
 export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
-  const { title, content, rest = false } = await readers[kind](bytes, charset);
+  const { title, content, hasMore = false } = await readers[kind](bytes, charset);
   const excerpt = cut(content, maxLength);
   const { length: contentLength } = content;
-  return { title, content: excerpt, contentLength, truncated: rest || excerpt.length < contentLength };
+  return { title, content: excerpt, contentLength, truncated: hasMore || excerpt.length < contentLength };
 }
 
+/** The whole text of a document. */
 interface DocumentContent {
   readonly title: string;
   readonly content: string;
   /** Whether a part was not read. */
-  readonly rest?: boolean;
+  readonly hasMore?: boolean;
 }
 
+/** Reads documents of one kind. */
 type Reader = (bytes: Uint8Array, charset: string | undefined) => DocumentContent | Promise<DocumentContent>;
 
 const readers: Readonly<Record<WebDocument['kind'], Reader>> = {
@@ -73,6 +75,7 @@ const cell: FormatCallback = (element, walk, builder) => {
   walk(element.children, builder);
 };
 
+/** Conversion of a page to text. */
 const options: HtmlToTextOptions = {
   wordwrap: false,
   // The page's declared main content, otherwise all of it.
@@ -108,8 +111,11 @@ function decode(bytes: Uint8Array, charset = 'utf-8'): string {
   }
 }
 
-const titleEnd = 65_536;
+/** Beginning of a page in which its title is looked for. */
+const titleSearchChars = 65_536;
+const maxTitleLength = 500;
 
+/** The first title of a page; empty without one. */
 function titleOf(html: string): string {
   let title = '';
   let state: 'before' | 'in' | 'after' = 'before';
@@ -124,10 +130,11 @@ function titleOf(html: string): string {
       if (name === 'title') state = 'after';
     },
   });
-  parser.end(html.slice(0, titleEnd));
-  return cut(title.replace(/\s+/g, ' ').trim(), 500);
+  parser.end(html.slice(0, titleSearchChars));
+  return cut(title.replace(/\s+/g, ' ').trim(), maxTitleLength);
 }
 
+/** Reads a PDF page by page, until its end or a limit. */
 async function readPdf(bytes: Uint8Array): Promise<DocumentContent> {
   const { getDocumentProxy } = await import('unpdf');
   const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
@@ -142,8 +149,8 @@ async function readPdf(bytes: Uint8Array): Promise<DocumentContent> {
   const { info } = await pdf.getMetadata();
   const { Title: title } = info as { Title?: unknown };
   return {
-    title: typeof title === 'string' ? cut(title, 500) : '',
+    title: typeof title === 'string' ? cut(title, maxTitleLength) : '',
     content: content.trim(),
-    rest: page < pdf.numPages,
+    hasMore: page < pdf.numPages,
   };
 }

@@ -21,7 +21,7 @@ export interface OutboundRequest {
   readonly maxRedirects: number;
 }
 
-/** The answer to it, after redirects. */
+/** The answer to a request, after redirects. */
 export interface OutboundAnswer {
   /** The URL that answered. */
   readonly url: string;
@@ -33,15 +33,17 @@ export interface OutboundAnswer {
   readonly whole: boolean;
 }
 
-/** The request was never sent, so it can be repeated safely. */
+/** A request was never sent, so that it can be repeated safely. */
 export class NotSent extends ToolFailure {
   constructor(message: string) {
     super('upstream_unavailable', message);
   }
 }
 
+/** Timeout of each connection. */
+const connectTimeoutMs = 10_000;
 const maxUrlLength = 8_192;
-const redirects = [301, 302, 303, 307, 308];
+const redirectStatuses = [301, 302, 303, 307, 308];
 
 /**
  * Sends requests to addresses that callers choose. The operator's rules apply to each host, also after redirects. This
@@ -60,18 +62,18 @@ export class OutboundHttp {
 
   /** Sends a request and follows redirects. @throws ToolFailure with a sentence for the caller; the signal's reason */
   async send(request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
-    const late = AbortSignal.timeout(request.timeoutMs);
-    const either = AbortSignal.any([signal, late]);
+    const timeout = AbortSignal.timeout(request.timeoutMs);
+    const end = AbortSignal.any([signal, timeout]);
     let url = this.checkedUrl(request.url);
     try {
       for (let hop = 0; hop <= request.maxRedirects; hop++) {
-        const answer = await this.attempt(url, request, either);
+        const answer = await this.attempt(url, request, end);
         if (answer instanceof URL) url = this.checkedUrl(answer.href);
         else return answer;
       }
     } catch (error) {
       signal.throwIfAborted();
-      if (late.aborted)
+      if (timeout.aborted)
         throw awayFailure(`${url.host} gave no whole answer within ${request.timeoutMs / 1_000} seconds`);
       throw error instanceof ToolFailure ? error : failureOf(url, error);
     }
@@ -87,7 +89,7 @@ export class OutboundHttp {
     const host = nameOf(url.hostname);
     const port = portOfUrl(url);
     const destination = new Destination(url, {
-      timeoutMs: 10_000,
+      timeoutMs: connectTimeoutMs,
       ownPort: this.ownPort,
       obstacle: (address) => this.obstacle(host, port, address),
       lookup: (name) =>
@@ -105,7 +107,7 @@ export class OutboundHttp {
         dispatcher,
       });
       const location = response.headers.get('location');
-      if (maxRedirects > 0 && location !== null && redirects.includes(response.status)) {
+      if (maxRedirects > 0 && location !== null && redirectStatuses.includes(response.status)) {
         const next = URL.parse(location, url.href);
         if (!next) throw callerMistake(`${url.host} redirects to what is no URL`);
         return next;
@@ -114,7 +116,7 @@ export class OutboundHttp {
       return {
         url: url.href,
         status,
-        // Some proxies drop it.
+        // Some proxies drop the text.
         statusText: statusText || (STATUS_CODES[status] ?? ''),
         headers: response.headers,
         ...(await readAtMost(response.body ?? [], maxBytes)),
@@ -124,7 +126,7 @@ export class OutboundHttp {
     }
   }
 
-  /** @throws ToolFailure unless the text is an http or https URL without credentials */
+  /** Parses a URL. @throws ToolFailure unless it is an http or https URL without credentials */
   private checkedUrl(text: string): URL {
     const url = text.length > maxUrlLength ? null : URL.parse(text);
     if (!url) throw callerMistake(`${text.slice(0, 200)} is no URL`);
@@ -135,6 +137,7 @@ export class OutboundHttp {
     return url;
   }
 
+  /** Looks a name up at the name servers. @throws ToolFailure if that fails */
   private async publicAddresses(host: string): Promise<LookupAddress[]> {
     // Name servers do not know localhost, but the rules need its address.
     if (/^(.+\.)?localhost\.?$/.test(host)) return [{ address: '127.0.0.1', family: 4 }];
@@ -147,12 +150,13 @@ export class OutboundHttp {
       const { code = '' } = four.reason as NodeJS.ErrnoException;
       const isUnknown = ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(code);
       throw isUnknown
-        ? callerMistake(`There is no host ${host}${host.includes('.') ? '' : byRule}`)
+        ? callerMistake(`There is no host ${host}${host.includes('.') ? '' : namesByRule}`)
         : new NotSent(`${host} cannot be looked up: ${code}`);
     }
     return addresses.map((address) => ({ address, family: isIP(address) }));
   }
 
+  /** Why an address may not be reached, for the caller; undefined if it may. */
   private obstacle(host: string, port: number, address: string | undefined): string | undefined {
     const obstacle = this.rules.obstacle(host, port, address);
     return (
@@ -162,17 +166,19 @@ export class OutboundHttp {
   }
 }
 
-const byRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
+/** Advice for a name without a domain. */
+const namesByRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
 
 /** Codes of failures before any byte of the request was sent. */
 const unsentCodes = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+/** An error of undici. */
 interface Reason extends NodeJS.ErrnoException {
   readonly cause?: Reason;
   readonly errors?: readonly NodeJS.ErrnoException[];
 }
 
-/** undici stores the reason in the cause, in the errors per address, or in the message. */
+/** The failure for the caller. undici stores the reason in the cause, in the errors per address, or in the message. */
 function failureOf({ host }: URL, error: unknown): ToolFailure {
   let reason = error as Reason;
   while (reason.cause) reason = reason.cause;

@@ -1,5 +1,6 @@
 import type { AppConfig } from '../../../base/config/app-config.js';
-import { awayFailure, callerMistake, type Run, Slots } from '../failures.js';
+import { awayFailure, callerMistake } from '../failures.js';
+import { ConcurrencyLimit, type WaitingRun } from '../limits.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
@@ -17,22 +18,22 @@ export interface Page extends DocumentText {
 
 /** Loads web pages as text, with limited concurrency because each takes memory and a worker. */
 export class Pages {
-  private readonly slots: Slots;
+  private readonly limit: ConcurrencyLimit;
 
   constructor(
     private readonly http: OutboundHttp,
     private readonly reader: DocumentReader,
     private readonly limits: Omit<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>,
   ) {
-    this.slots = new Slots('pages are loaded', limits);
+    this.limit = new ConcurrencyLimit('pages are loaded', limits);
   }
 
   /** Loads a page. @param maxLength max characters of the content @throws ToolFailure with a sentence for the caller */
-  read(url: string, maxLength: number, run: Run): Promise<Page> {
-    return this.slots.run(run, () => this.load(url, maxLength, run));
+  read(url: string, maxLength: number, run: WaitingRun): Promise<Page> {
+    return this.limit.run(run, () => this.load(url, maxLength, run));
   }
 
-  private async load(url: string, maxLength: number, run: Run): Promise<Page> {
+  private async load(url: string, maxLength: number, run: WaitingRun): Promise<Page> {
     const { timeoutMs, maxBytes, maxRedirects } = this.limits;
     const headers = { accept: 'text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5' };
     const request = { url, method: 'GET', headers, timeoutMs, maxBytes, maxRedirects } as const;
@@ -44,6 +45,7 @@ export class Pages {
   }
 }
 
+/** @throws ToolFailure for an error status, or a page that is too large */
 function refuseFailed({ url, status, statusText, whole }: OutboundAnswer, maxBytes: number): void {
   const { host } = new URL(url);
   if (status >= 500 || status === 429) throw awayFailure(`${host} answered ${status} ${statusText}`.trim());
@@ -51,25 +53,21 @@ function refuseFailed({ url, status, statusText, whole }: OutboundAnswer, maxByt
   if (!whole) throw callerMistake(`The page is larger than ${maxBytes / 1_048_576} MiB`);
 }
 
+/** The type of a page. */
 interface DocumentType {
   readonly contentType: string;
   readonly document: Pick<WebDocument, 'kind' | 'charset'>;
 }
 
-const isHtml = /^(text\/html|application\/xhtml\+xml)$/;
-const isText = /^(text\/.+|application\/(json|xml|yaml|x-yaml|javascript|x-ndjson|.+\+json|.+\+xml))$/;
+const htmlTypes = /^(text\/html|application\/xhtml\+xml)$/;
+const textTypes = /^(text\/.+|application\/(json|xml|yaml|x-yaml|javascript|x-ndjson|.+\+json|.+\+xml))$/;
 
 /** The type of an answer. @throws ToolFailure if it is neither HTML, PDF nor text */
 function typeOf({ headers, body }: OutboundAnswer): DocumentType {
   const [contentType = '', ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';');
   const type = contentType.trim();
   const charset = /charset\s*=\s*"?([\w-]+)/.exec(parameters.join(';'))?.[1];
-  const kindOf = (): WebDocument['kind'] | undefined => {
-    if (type === 'application/pdf' || body.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf';
-    if (isHtml.test(type)) return 'html';
-    return isText.test(type) ? 'text' : undefined;
-  };
-  const kind = kindOf();
+  const kind = kindOf(type, body);
   if (!kind) {
     const what = type === '' ? 'The page does not say what it is' : `The page is ${type}`;
     throw callerMistake(`${what}: HTML, PDF and text can be read`);
@@ -77,6 +75,14 @@ function typeOf({ headers, body }: OutboundAnswer): DocumentType {
   return { contentType: type, document: { kind, ...(charset !== undefined && { charset }) } };
 }
 
+/** The kind of a document that can be read; undefined for others. */
+function kindOf(type: string, body: Buffer): WebDocument['kind'] | undefined {
+  if (type === 'application/pdf' || body.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf';
+  if (htmlTypes.test(type)) return 'html';
+  return textTypes.test(type) ? 'text' : undefined;
+}
+
+/** Settings of both tools. */
 const webSettings = {
   annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
   tags: ['web'],
@@ -106,14 +112,16 @@ export const fetchPage = (pages: Pages): Tool =>
 /** A URL, or an object with one, such as a result of webSearch. */
 type UrlLike = string | Readonly<Record<string, unknown>>;
 
+/** A page that could not be read. */
 interface UnreadPage {
   readonly url: string;
   readonly error: string;
 }
 
-const fields = ['url', 'URL', 'link', 'href', 'uri'];
+/** Members of an object that may hold its URL. */
+const urlMembers = ['url', 'URL', 'link', 'href', 'uri'];
 /** Max characters of each page's text, so that ten pages fit into a model's context. */
-const maxLength = 10_000;
+const maxLengthOfEach = 10_000;
 
 /** The tool that reads several pages. */
 export const fetchUrls = (pages: Pages): Tool =>
@@ -131,7 +139,7 @@ export const fetchUrls = (pages: Pages): Tool =>
           items: {
             type: ['string', 'object'],
             maxLength: 8_192,
-            description: `A URL, or an object with the URL as ${fields.join(', ')}`,
+            description: `A URL, or an object with the URL as ${urlMembers.join(', ')}`,
           },
         },
       },
@@ -152,16 +160,17 @@ export const fetchUrls = (pages: Pages): Tool =>
     },
   });
 
-/** @throws ToolFailure if there is none */
+/** The URL in an item of the input. @throws ToolFailure if there is none */
 function urlOf(like: UrlLike, index: number): string {
-  const url = typeof like === 'string' ? like : fields.map((name) => like[name]).find(Boolean);
+  const url = typeof like === 'string' ? like : urlMembers.map((name) => like[name]).find(Boolean);
   if (typeof url === 'string') return url;
-  throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${fields.join(', ')}`);
+  throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${urlMembers.join(', ')}`);
 }
 
-async function readOne(pages: Pages, url: string, run: Run): Promise<Page | ToolFailure> {
+/** Reads a page. @returns its failure, unless the call itself has ended */
+async function readOne(pages: Pages, url: string, run: WaitingRun): Promise<Page | ToolFailure> {
   try {
-    return await pages.read(url, maxLength, run);
+    return await pages.read(url, maxLengthOfEach, run);
   } catch (error) {
     if (error instanceof ToolFailure && !run.signal.aborted) return error;
     throw error;

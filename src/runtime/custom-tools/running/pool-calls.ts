@@ -3,7 +3,7 @@ import { type OutcomeCode, Refusal } from '../../../base/common/errors.js';
 import { holderOf } from '../../../web/auth/call-rates.js';
 import { alteredNumber } from '../../../web/rest/raw-body.js';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
-import { lastWords, quotedChars, stderrMark } from '../../process-pool/failure-messages.js';
+import { errorLine, quotedChars, stderrMark } from '../../process-pool/failure-messages.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -222,7 +222,7 @@ export class PoolCalls {
   }
 
   private lastLines(stderr: string): string {
-    return `stderr ends with: ${lastWords(stderr)} (toolkeeper tool logs ${this.tool.name})`;
+    return `stderr ends with: ${errorLine(stderr)} (toolkeeper tool logs ${this.tool.name})`;
   }
 
   /** The rule of the sandbox for which the process was ended, if any. */

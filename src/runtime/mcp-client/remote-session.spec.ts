@@ -1,8 +1,8 @@
-import { SessionCookies } from './session-cookies.js';
+import { SessionCookies } from './remote-session.js';
 
 const after = (headers: string | string[] | undefined, url = 'http://a.example/v1/mcp', fixed?: string) => {
   const cookies = new SessionCookies(new URL(url), fixed);
-  cookies.take(headers);
+  cookies.store(headers);
   return cookies.header();
 };
 

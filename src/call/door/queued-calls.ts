@@ -5,26 +5,27 @@ import type { CallRequest } from '../../web/contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
 import type { AsyncExecutionView } from './tools.dto.js';
 
-/** The part of a call that its job stores. */
-export type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
+/** A call as its job stores it. */
+export type QueuedCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
   /** A caller without a key; one with a key is looked up when the call runs. */
   readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
   readonly asks?: Pick<Asks, 'capabilities' | 'answers'> | undefined;
 };
 
-/** A queued call as its job stores it. Values that jsonb would change are JSON text. */
+/** The data of a job. Values that jsonb would change are JSON text. */
 export interface JobData {
   readonly tool: string;
   readonly caller: string;
   readonly inputHash: string;
   readonly webhookUrl?: string;
+  /** `QueuedCall` as JSON. */
   readonly call: string;
-  /** `Asked` as JSON, while the call waits for answers. */
+  /** `OpenRound` as JSON, while the call waits for answers. */
   readonly asked?: string;
 }
 
 /** Questions of a tool to its caller that are still open, and the answers so far. */
-export interface Asked {
+export interface OpenRound {
   readonly executionId: string;
   readonly inputRequests: NonNullable<InputRequired['inputRequests']>;
   readonly inputResponses: Readonly<Record<string, unknown>>;
@@ -42,24 +43,37 @@ export interface JobOutput {
 /** Number of lost replicas and handovers after which a job is given up. */
 export const retryLimit = 5;
 /** Status of a call whose tool waits for answers of the caller. */
-export const asking = 'input_required';
+export const askingStatus = 'input_required';
 
+/** The data of a job. */
 export const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
 /** The storable part of a call. A live way to ask is dropped: the call asks in rounds. */
-export function keptOf({ tool, input, context, timeoutMs, address, principal, asks }: CallRequest): KeptCall {
+export function queuedCallOf({
+  tool,
+  input,
+  context,
+  timeoutMs,
+  address,
+  principal,
+  asks,
+}: CallRequest): QueuedCall {
   const { capabilities = {}, answers } = asks ?? {};
-  const kept = { tool, input, context, timeoutMs, address, asks: asks && { capabilities, answers } };
-  if (principal.keyId !== undefined && !principal.token) return kept;
-  return { ...kept, principal: { ...principal, scopes: [...principal.scopes] } };
+  const call = { tool, input, context, timeoutMs, address, asks: asks && { capabilities, answers } };
+  if (principal.keyId !== undefined && !principal.token) return call;
+  return { ...call, principal: { ...principal, scopes: [...principal.scopes] } };
 }
 
 /** The next round of a stored call, with the answers to its questions. */
-export function nextRound(call: string, { inputResponses, requestState }: Asked): KeptCall {
-  const kept = JSON.parse(call) as KeptCall;
-  return { ...kept, asks: { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } } };
+export function nextRound(call: string, { inputResponses, requestState }: OpenRound): QueuedCall {
+  const previous = JSON.parse(call) as QueuedCall;
+  return {
+    ...previous,
+    asks: { capabilities: {}, ...previous.asks, answers: { inputResponses, requestState } },
+  };
 }
 
+/** Status of an execution by the state of its job. */
 const statuses = {
   created: 'queued',
   retry: 'queued',
@@ -76,25 +90,30 @@ export function viewOf(job: StoredJob): AsyncExecutionView {
   const { tool, asked } = dataOf(job);
   const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
   const isAsking = asked !== undefined && statuses[state] === 'queued';
+  let status: AsyncExecutionView['status'] = isAsking ? askingStatus : statuses[state];
+  if (problem !== undefined) status = 'refused';
   return {
-    ...{ id, tool, status: problem !== undefined ? 'refused' : isAsking ? asking : statuses[state] },
+    id,
+    tool,
+    status,
     submittedAt: createdOn.toISOString(),
     startedAt: startedOn?.toISOString() ?? null,
     endedAt: completedOn?.toISOString() ?? null,
-    ...(isAsking && { inputRequests: (JSON.parse(asked) as Asked).inputRequests }),
+    ...(isAsking && { inputRequests: (JSON.parse(asked) as OpenRound).inputRequests }),
     ...(outcome !== undefined && { outcome: JSON.parse(outcome) as ToolOutcome }),
     ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
     ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
   };
 }
 
-/** The outcome of a call whose questions were not answered in time. @param asked `Asked` as JSON */
+/** The outcome of a call whose questions were not answered in time. @param asked `OpenRound` as JSON */
 export function unansweredOutcome(asked: string, job: StoredJob): ToolOutcome {
-  const { executionId } = JSON.parse(asked) as Asked;
+  const { executionId } = JSON.parse(asked) as OpenRound;
   const { tool } = dataOf(job);
   return failedOutcome({ executionId, tool }, { type: 'timeout', message: unanswered });
 }
 
+/** The outcome of a call that was given up after all tries. */
 function lostOutcome(executionId: string, tool: string): ToolOutcome {
   const message = `${retryLimit + 1} replicas that ran the call were lost. The result is unknown: the tool may have done its work`;
   return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
