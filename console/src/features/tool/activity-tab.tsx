@@ -37,9 +37,7 @@ export function ActivityTab(): ReactNode {
       <Row>
         <FiguresRangePicker {...range} />
       </Row>
-      <Loaded query={stats}>
-        {(data) => <StatsFigures stats={data} range={range} />}
-      </Loaded>
+      <Loaded query={stats}>{(data) => <StatsFigures stats={data} range={range} />}</Loaded>
       <Traffic
         tool={name}
         range={range}
