@@ -301,6 +301,9 @@ describe('two projects with equal ids', () => {
     await seeker.open(`/traces/${only}`);
     await seeker.page.getByRole('heading', { level: 1, name: 'alone' }).waitFor();
     assert.equal(new URL(seeker.page.url()).searchParams.get('project'), 'support');
+    await seeker.open(`/traces/${only}?span=a1`);
+    await seeker.page.getByRole('heading', { level: 1, name: 'alone' }).waitFor();
+    assert.equal(new URL(seeker.page.url()).search, '?span=a1&project=support');
     await seeker.context.close();
   });
 

@@ -608,7 +608,7 @@ describe('tools', () => {
     await visitor.open('/tools/digits/try');
     const run = () => page.getByRole('button', { name: 'Run', exact: true }).click();
     const listed = () => page.locator('[id$=__error] li').allInnerTexts();
-    const tooLarge = 'is larger than 9007199254740991: send it as text';
+    const tooLarge = 'is larger than 9007199254740991: a number in JSON cannot hold it exactly';
     await page.getByLabel('number').fill('9007199254740993');
     await page.keyboard.press('Tab');
     await page.getByText(tooLarge).waitFor();

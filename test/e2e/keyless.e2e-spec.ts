@@ -55,6 +55,26 @@ describe('a caller without a key', () => {
     for (const tool of builtins.filter(isHarmless))
       await tk.anonymous.post(`/api/v1/tools/${tool.name}/execute`).send({ input: 1 }).expect(422);
   });
+
+  it('reads executions of the project default alone, and figures of all', async () => {
+    await tk.anonymous.post('/api/v1/tools/mine/execute').send({ input: {} }).expect(200);
+    await tk.http
+      .post('/api/v1/tools/mine/execute')
+      .set('x-project-id', 'support')
+      .send({ input: {} })
+      .expect(200);
+    const read = async (http: typeof tk.http, path: string): Promise<Json> =>
+      (await http.get(`/api/v1/tool-metrics/${path}`).expect(200)).body;
+    const all: Json[] = (await read(tk.http, 'executions?tool=mine')).data;
+    const own: Json[] = (await read(tk.anonymous, 'executions?tool=mine')).data;
+    expect(all.map(({ project }) => project)).toContain('support');
+    expect(own).toEqual(all.filter(({ project }) => project === 'default'));
+    const { metricId } = all.find(({ project }) => project === 'support') as Json;
+    const { project } = await read(tk.http, `executions/${metricId}`);
+    expect(project).toBe('support');
+    await tk.anonymous.get(`/api/v1/tool-metrics/executions/${metricId}`).expect(404);
+    expect((await read(tk.anonymous, 'stats/mine')).totalCalls).toBe(all.length);
+  });
 });
 
 it("the console's first call runs as it is copied", async () => {

@@ -44,7 +44,7 @@ it.each(['my field', 'größe', 'a.b', 'a/b~c', '100%', 'a#b?', 'list[0]'])('fin
 
 // prevents a number from being sent with other digits than those that were typed
 it('refuses whole numbers that JavaScript rounds, wherever they are', () => {
-  const wrong = 'is larger than 9007199254740991: send it as text';
+  const wrong = 'is larger than 9007199254740991: a number in JSON cannot hold it exactly';
   expect(messages({}, { list: [2 ** 53, -1e300], least: -9007199254740991 })).toEqual([
     `.list.0 ${wrong}`,
     `.list.1 ${wrong}`,

@@ -47,7 +47,7 @@ function problemsOf(schema: RJSFSchema, formData: unknown): FieldProblem[] {
   }
 }
 
-const tooLarge = `is larger than ${Number.MAX_SAFE_INTEGER}: send it as text`;
+const tooLarge = `is larger than ${Number.MAX_SAFE_INTEGER}: a number in JSON cannot hold it exactly`;
 
 /** Whole numbers that JavaScript and many clients would round. The server refuses them, too. */
 function roundedIn(value: unknown, path: readonly string[] = []): FieldProblem[] {

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration, exactTime, words } from '../lib/format.js';
 import { keysQuery } from '../lib/queries.js';
-import { usePermission } from '../lib/session.js';
+import { usePermission, useSession } from '../lib/session.js';
 import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
 import { Findings } from './findings.js';
@@ -32,6 +32,8 @@ export const ExecutionFaults = ({ execution }: ExecutionProps): ReactNode => (
 export function ExecutionFacts({ execution }: ExecutionProps): ReactNode {
   const { toolName, requestId, metricId, metadata } = execution;
   const mayTrace = usePermission('traces:read') === 'yes';
+  const { anonymous, projects } = useSession();
+  const hasKeys = !anonymous || projects !== null;
   return (
     <Facts
       facts={[
@@ -47,7 +49,7 @@ export function ExecutionFacts({ execution }: ExecutionProps): ReactNode {
         ['Duration', duration(execution.executionTimeMs)],
         ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
         ['Caller', execution.userId],
-        ...belongings(execution, mayTrace),
+        ...belongings(execution, mayTrace, hasKeys && execution.userId === 'anonymous'),
         ['Session', execution.sessionId],
         ['Request', requestId === metricId ? null : requestId],
         ['Tool fault', execution.toolFault ? 'yes' : null],
@@ -76,15 +78,21 @@ function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
   );
 }
 
-/** The investigation, run and trace of the call. */
+/** The investigation, run and trace of the call. The investigations of callers without a key are apart. */
 const belongings = (
   { metricId, project, investigationId, runId, traceId }: ExecutionView,
   mayTrace: boolean,
+  isKeyless: boolean,
 ): Pairs => [
   [
     'Investigation',
     investigationId && (
-      <Link key="inv" to="/investigations/$id" params={{ id: investigationId }} search={{ project }}>
+      <Link
+        key="inv"
+        to="/investigations/$id"
+        params={{ id: investigationId }}
+        search={isKeyless ? { keyless: true } : { project }}
+      >
         {investigationId}
       </Link>
     ),

@@ -25,7 +25,7 @@ export class ToolHealthController {
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
   })
   @ApiOkResponse({ type: dto.SystemHealthView })
-  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader('figures') caller: Principal) {
     return this.health.within(caller).checkAllToolsHealth(periodHours);
   }
 
@@ -35,7 +35,7 @@ export class ToolHealthController {
     description: 'Default: of the last hour. The slow executions are those of all time.',
   })
   @ApiOkResponse({ type: dto.DashboardView })
-  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader('figures') caller: Principal) {
     return this.health.within(caller).getDashboardSummary(periodHours);
   }
 
@@ -45,7 +45,7 @@ export class ToolHealthController {
     description: 'The short form: status, calls and rates of each tool.',
   })
   @ApiOkResponse({ type: dto.HealthSummaryView })
-  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() caller: Principal) {
+  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader('figures') caller: Principal) {
     return this.health.within(caller).getHealthSummary(periodHours);
   }
 
@@ -58,7 +58,7 @@ export class ToolHealthController {
   getToolHealth(
     @Param() { tool }: ToolParams,
     @Query() { periodHours }: dto.HealthPeriodQuery,
-    @CurrentReader() caller: Principal,
+    @CurrentReader('figures') caller: Principal,
   ) {
     return this.health.within(caller).reportTool(tool, periodHours);
   }
@@ -84,7 +84,7 @@ export class ToolHealthController {
   getErrorPatterns(
     @Param() { tool }: ToolParams,
     @Query() { limit, periodHours, ...range }: dto.ErrorPatternsQuery,
-    @CurrentReader() caller: Principal,
+    @CurrentReader('figures') caller: Principal,
   ) {
     return this.health.within(caller).getErrorPatterns(tool, limit, periodHours, range);
   }
@@ -96,7 +96,7 @@ export class ToolHealthController {
   })
   @ApiOkResponse({ type: dto.ToolHealthInfoView })
   @ApiProblems('not_found')
-  getToolHealthInfo(@Param() { tool }: ToolParams, @CurrentReader() caller: Principal) {
+  getToolHealthInfo(@Param() { tool }: ToolParams, @CurrentReader('figures') caller: Principal) {
     return this.health.within(caller).requireToolHealth(tool);
   }
 }

@@ -26,7 +26,7 @@ export class ToolMetricsController {
   getToolStats(
     @Param() { tool }: ToolParams,
     @Query() query: dto.PeriodQuery,
-    @CurrentReader() caller: Principal,
+    @CurrentReader('figures') caller: Principal,
   ) {
     return this.service.stats(tool, query, caller);
   }
@@ -37,7 +37,7 @@ export class ToolMetricsController {
     description: 'For charts: one point for each interval of the period, of one tool or of all together.',
   })
   @ApiOkResponse({ type: dto.SeriesView })
-  getSeries(@Query() query: dto.SeriesQuery, @CurrentReader() caller: Principal) {
+  getSeries(@Query() query: dto.SeriesQuery, @CurrentReader('figures') caller: Principal) {
     return this.service.series(query, caller);
   }
 
@@ -47,7 +47,7 @@ export class ToolMetricsController {
     description: "Of one tool or of all of them, with the error's type and message.",
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
-  listErrors(@Query() query: dto.ErrorsQuery, @CurrentReader() caller: Principal) {
+  listErrors(@Query() query: dto.ErrorsQuery, @CurrentReader('rows') caller: Principal) {
     return this.service.errors(query, caller);
   }
 
@@ -57,7 +57,7 @@ export class ToolMetricsController {
     description: 'The threshold is inclusive, in milliseconds.',
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
-  listSlowExecutions(@Query() query: dto.SlowQuery, @CurrentReader() caller: Principal) {
+  listSlowExecutions(@Query() query: dto.SlowQuery, @CurrentReader('rows') caller: Principal) {
     return this.service.slow(query, caller);
   }
 
@@ -68,7 +68,7 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
   @Csv(dto.ExecutionView)
-  listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentReader() caller: Principal) {
+  listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentReader('rows') caller: Principal) {
     return this.service.executions(query, caller);
   }
 
@@ -80,7 +80,7 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: dto.ExecutionView })
   @ApiProblems('not_found')
-  getExecution(@Param('id') id: string, @CurrentReader() caller: Principal) {
+  getExecution(@Param('id') id: string, @CurrentReader('rows') caller: Principal) {
     return this.service.executionFor(id, caller);
   }
 
@@ -96,7 +96,7 @@ export class ToolMetricsController {
   async markSemanticFailure(
     @Param('id') id: string,
     @Body() { reason }: dto.SemanticFailureBody,
-    @CurrentReader() caller: Principal,
+    @CurrentReader('rows') caller: Principal,
     @Req() request: FastifyRequest,
   ) {
     request.project = await this.service.markSemanticFailure(id, reason, caller);
@@ -113,7 +113,7 @@ export class ToolMetricsController {
   @ApiProblems('not_found')
   async unmarkSemanticFailure(
     @Param('id') id: string,
-    @CurrentReader() caller: Principal,
+    @CurrentReader('rows') caller: Principal,
     @Req() request: FastifyRequest,
   ) {
     request.project = await this.service.markSemanticFailure(id, null, caller);
@@ -125,7 +125,7 @@ export class ToolMetricsController {
     description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
   })
   @ApiOkResponse({ type: dto.DuplicatesPageView })
-  listDuplicates(@Query() query: dto.DuplicatesQuery, @CurrentReader() caller: Principal) {
+  listDuplicates(@Query() query: dto.DuplicatesQuery, @CurrentReader('rows') caller: Principal) {
     return this.service.duplicates(query, caller);
   }
 
@@ -136,7 +136,7 @@ export class ToolMetricsController {
       'Test calls do not count. A server that is killed loses the refusals of the last ten seconds.',
   })
   @ApiOkResponse({ type: dto.CallersPageView })
-  listCallers(@Query() query: dto.CallersQuery, @CurrentReader() caller: Principal) {
+  listCallers(@Query() query: dto.CallersQuery, @CurrentReader('rows') caller: Principal) {
     return this.service.callers(query, caller);
   }
 
@@ -171,7 +171,7 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: dto.PayloadView })
   @ApiProblems('not_found')
-  getExecutionPayload(@Param('id') id: string, @CurrentReader() caller: Principal) {
+  getExecutionPayload(@Param('id') id: string, @CurrentReader('rows') caller: Principal) {
     return this.service.payload(id, caller);
   }
 }

@@ -75,14 +75,14 @@ export function projectOf(request: FastifyRequest): string {
   return request.project;
 }
 
-/** The projects of a list: the named one, or else all that the caller may see; undefined: all. @throws Problem */
+/** The projects of a list's rows: the named one, or else all that the caller may see; undefined: all. @throws Problem */
 export function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   const named = projectNamed(request);
   const principal = principalOf(request);
   if (named === '*' && principal.projects)
     throw new Problem('forbidden', 'project=* needs a key of all projects: leave it out, or name one');
   if (named !== undefined && named !== '*') return [projectFor(principal, named)];
-  return isBound(principal) ? principal.projects : undefined;
+  return principal.projects;
 }
 
 const requestIn = (context: ExecutionContext): FastifyRequest =>
@@ -106,11 +106,16 @@ export const ListedProjects = createParamDecorator((_: unknown, context: Executi
   projectsOf(requestIn(context)),
 );
 
-/** The caller with the projects that its request covers, as a parameter of a handler. */
+/**
+ * The caller with the projects that its request covers, as a parameter of a handler. For `figures` these are all projects for a
+ * caller without a key that names none.
+ */
 export const CurrentReader = createParamDecorator(
-  (_: unknown, context: ExecutionContext): Principal => {
+  (reads: 'rows' | 'figures', context: ExecutionContext): Principal => {
     const request = requestIn(context);
-    return { ...principalOf(request), projects: projectsOf(request) };
+    const principal = principalOf(request);
+    const isOfAll = reads === 'figures' && !isBound(principal) && projectNamed(request) === undefined;
+    return { ...principal, projects: isOfAll ? undefined : projectsOf(request) };
   },
   [documentProject],
 );

@@ -71,7 +71,7 @@ export interface ToolChoice {
 /** A caller with the projects that its request covers; absent: all. */
 export type Reader = Pick<Principal, 'projects'>;
 
-/** Whether a caller is limited to some projects. A caller without a key calls in one project and reads all. */
+/** Whether the figures that a caller reads are of some projects. Without a key it calls in one project, and reads figures of all. */
 export const isBound = ({ projects, keyless }: Principal): boolean => projects !== undefined && !keyless;
 
 /** Max calls per second or minute. */

@@ -58,10 +58,10 @@ export function Callers({ tool, range }: { readonly tool: string; readonly range
   );
 }
 
-/** A caller or an investigation leads to its executions. */
-function nameOf(tool: string, by: By, { name, project }: CallersView): ReactNode {
+/** A caller or an investigation with executions leads to them; refused calls have none. */
+function nameOf(tool: string, by: By, { name, project, calls }: CallersView): ReactNode {
   const shown = (name ?? 'none') + (project === null ? '' : ` (${project})`);
-  if (name === null || by === 'project' || by === 'revision') return shown;
+  if (name === null || calls === 0 || by === 'project' || by === 'revision') return shown;
   const search = by === 'caller' ? { user: name } : { investigation: name, project: project ?? undefined };
   return (
     <Link to="/executions" search={{ tool, ...search }}>

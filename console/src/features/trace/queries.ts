@@ -42,12 +42,12 @@ export const runOfQuery = (traceId: string) =>
  * Where a trace, or the span of an execution, stands: an agent's own span for a call may stand in another trace, and an
  * address without a project may mean any of them.
  */
-export const whereaboutsQuery = (id: string, projects: Sought) =>
+export const whereaboutsQuery = (ids: readonly string[], projects: Sought) =>
   queryOptions({
-    queryKey: ['trace', 'whereabouts', id, projects],
+    queryKey: ['trace', 'whereabouts', ids, projects],
     queryFn: async ({ signal }) => {
-      const found = await findIn(projects, id, signal);
-      return found.find(({ kind }) => kind === 'execution' || kind === 'trace') ?? null;
+      const lists = await Promise.all(ids.map((id) => findIn(projects, id, signal)));
+      return lists.flat().find(({ kind }) => kind === 'execution' || kind === 'trace') ?? null;
     },
   });
 

@@ -60,7 +60,8 @@ function useElsewhere(id: string, isAbsent: boolean): void {
   const { span } = route.useSearch();
   const navigate = route.useNavigate();
   const { sought, project: now } = useProjects();
-  const { data: found } = useQuery({ ...whereaboutsQuery(span ?? id, sought), enabled: isAbsent });
+  const ids = span === undefined ? [id] : [span, id];
+  const { data: found } = useQuery({ ...whereaboutsQuery(ids, sought), enabled: isAbsent });
   useEffect(() => {
     if (!isAbsent || !found) return;
     const { trace_id, project } = found;
