@@ -69,9 +69,8 @@ describe('a caller without a key', () => {
     const own: Json[] = (await read(tk.anonymous, 'executions?tool=mine')).data;
     expect(all.map(({ project }) => project)).toContain('support');
     expect(own).toEqual(all.filter(({ project }) => project === 'default'));
-    const { metricId } = all.find(({ project }) => project === 'support') as Json;
-    const { project } = await read(tk.http, `executions/${metricId}`);
-    expect(project).toBe('support');
+    const metricId = all.find((each) => each.project === 'support')?.metricId;
+    expect(await read(tk.http, `executions/${metricId}`)).toMatchObject({ project: 'support' });
     await tk.anonymous.get(`/api/v1/tool-metrics/executions/${metricId}`).expect(404);
     expect((await read(tk.anonymous, 'stats/mine')).totalCalls).toBe(all.length);
   });

@@ -25,7 +25,10 @@ export class ToolHealthController {
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
   })
   @ApiOkResponse({ type: dto.SystemHealthView })
-  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader('figures') caller: Principal) {
+  getHealthOfAllTools(
+    @Query() { periodHours }: dto.HealthPeriodQuery,
+    @CurrentReader('figures') caller: Principal,
+  ) {
     return this.health.within(caller).checkAllToolsHealth(periodHours);
   }
 
@@ -45,7 +48,10 @@ export class ToolHealthController {
     description: 'The short form: status, calls and rates of each tool.',
   })
   @ApiOkResponse({ type: dto.HealthSummaryView })
-  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader('figures') caller: Principal) {
+  getHealthSummary(
+    @Query() { periodHours }: dto.HealthPeriodQuery,
+    @CurrentReader('figures') caller: Principal,
+  ) {
     return this.health.within(caller).getHealthSummary(periodHours);
   }
 
