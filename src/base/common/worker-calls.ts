@@ -40,12 +40,14 @@ export class WorkerEnded extends Error {
   }
 }
 
+/** A message to the worker. */
 interface ToWorker<Request, Message> {
   readonly call?: number;
   readonly request?: Request;
   readonly message?: Message;
 }
 
+/** A message of the worker. */
 interface FromWorker<Answer, News> {
   readonly call?: number;
   readonly answer?: Answer;
@@ -53,12 +55,16 @@ interface FromWorker<Answer, News> {
   readonly news?: News;
 }
 
+/** A call that waits for its answer. */
 interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   readonly request: Request;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time later. */
+/**
+ * Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time
+ * later.
+ */
 const clockFactor = 4;
 /** Milliseconds of a unit in which Linux counts the CPU time of processes. */
 const msPerTick = 10;

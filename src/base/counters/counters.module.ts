@@ -48,8 +48,8 @@ const before = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
 const limit = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
 
 /**
- * Counts for all counters in one statement, sorted so that replicas do not deadlock. The commit does not wait for the disk,
- * so a crash of the database loses the counts of the last 0.6 s.
+ * Statement that counts the waiting calls of all counters, sorted so that replicas do not deadlock. The commit does not wait
+ * for the disk, so a crash of the database loses the counts of the last 0.6 s.
  */
 const takeAll = `
   WITH unsynced AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
@@ -106,7 +106,10 @@ export class SharedCounters extends Counters {
     private readonly defaultLimit: number,
     /** Counts the calls that only this replica has counted. */
     private readonly countedHere: Counter,
-    /** Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it executes. */
+    /**
+     * Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it
+     * executes.
+     */
     private readonly prepares: boolean,
   ) {
     super();

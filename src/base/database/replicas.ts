@@ -52,13 +52,14 @@ export interface Replica {
 }
 
 /**
- * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other programs.
+ * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other
+ * programs.
  */
 const houseLock = BigInt('0x686f7573656b6570');
 
 /**
- * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at once. A new one
- * replaces the row of one that was killed.
+ * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at
+ * once. A new one replaces the row of one that was killed.
  */
 const writeBeat = `
   WITH gone AS (

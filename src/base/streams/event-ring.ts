@@ -76,7 +76,10 @@ export class EventRing<Entry extends object> {
     return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
-  /** The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is known. */
+  /**
+   * The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is
+   * known.
+   */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }

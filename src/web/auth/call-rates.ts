@@ -55,7 +55,7 @@ export class CallRates {
     if (rate && keyId !== undefined) {
       const { id: sharer, who } = sharerOf(principal, rate.by);
       const where = token ? 'PUT /api/v1/access-rules' : `PATCH /api/v1/keys/${keyId}`;
-      const message = `${who.replace('t', 'T')} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
+      const message = `${capitalised(who)} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
       return { sharer, rate, message };
     }
     const calls = this.config.auth.callsPerAddress;
@@ -64,6 +64,8 @@ export class CallRates {
     return { sharer: networkOf(address), rate: { calls, per: 'minute' }, message };
   }
 }
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The id of a caller for limits per caller: its key, or its address without one. */
 export const holderOf = ({ principal, address = '' }: Pick<CallRequest, 'principal' | 'address'>): string =>

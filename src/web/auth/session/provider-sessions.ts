@@ -32,6 +32,7 @@ const retryPauseMs = 30_000;
 type EndedSession = Pick<StoredSession, 'issuer' | 'claims'>;
 /** The parts of an audit entry that come from a request. */
 type EndedBy = Pick<AuditEntryView, 'address' | 'requestId'> & { readonly reason?: string };
+/** Reason of an audit entry. */
 const grantEnded = 'The provider has ended the sign-in: it refused the refresh token';
 
 /** Sessions that began at an OpenID provider. They are stored in a table, which each replica follows in memory. */
@@ -65,8 +66,8 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
    * @throws Problem `unauthorized` for a sign-in that was completed before, or that the provider has ended meanwhile
    */
   async begin({ issuer, state, ...tokens }: SignedIn): Promise<NewSession> {
-    const secret = (): string => randomBytes(32).toString('base64url');
-    const [cookie, csrfToken] = [secret(), secret()];
+    const newSecret = (): string => randomBytes(32).toString('base64url');
+    const [cookie, csrfToken] = [newSecret(), newSecret()];
     const expiresAt = this.keys.clock.now() + this.config.auth.sessionMs;
     const { claims } = tokens;
     const { sub, iat } = claims;
