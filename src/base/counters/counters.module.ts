@@ -123,18 +123,20 @@ export class SharedCounters extends Counters {
     return promise;
   }
 
+  /** Whether all replicas count together. */
   health(): PartHealth {
     if (this.awayUntil === undefined) return { status: 'up' };
     return { status: 'degraded', message: 'each replica counts alone: the database does not answer' };
   }
 
+  /** Runs the next statement after this turn of the event loop, unless one is running. */
   private schedule(): void {
     if (this.isRunning) return;
     this.isRunning = true;
     setImmediate(() => void this.run());
   }
 
-  /** Runs one statement at a time; calls that come meanwhile go with the next one. */
+  /** Runs statements, one at a time, while there is work. Calls that arrive meanwhile wait for the next one. */
   private async run(): Promise<void> {
     do {
       const { waiting } = this;
@@ -179,11 +181,11 @@ export class SharedCounters extends Counters {
   /** Runs the statement. @throws DatabaseUnavailable, or the database's error */
   private async count(waiting: readonly Waiting[]): Promise<Row[]> {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) throw new DatabaseUnavailable();
-    const asks = waiting.map(({ take, takers, carried }) => {
+    const parts = waiting.map(({ take, takers, carried }) => {
       const { kind, project, subject, name, limit: own, ttlMs: ttl } = take;
       return { kind, project, subject, name, own, ttl, asked: takers.length, carried };
     });
-    const rows = this.query(takeAll, [JSON.stringify(asks), this.defaultLimit]);
+    const rows = this.query(takeAll, [JSON.stringify(parts), this.defaultLimit]);
     if (!(await endsWithin(timeoutMs, rows))) throw new DatabaseUnavailable(`no answer in ${timeoutMs} ms`);
     if (this.awayUntil !== undefined) this.logger.warn('Budgets and rates are counted by all replicas again');
     this.awayUntil = undefined;
@@ -224,6 +226,7 @@ export class SharedCounters extends Counters {
     if (this.awayUntil === undefined) this.schedule();
   }
 
+  /** Notes that the database is unavailable. */
   private onFailure(error: unknown): void {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) return;
     if (this.awayUntil === undefined)

@@ -37,6 +37,7 @@ export class CallRates {
     return limit && this.take(limit);
   }
 
+  /** @throws Refusal `rate_limited` if the limit is reached */
   private async take({ sharer, rate: { calls, per }, message }: Limit): Promise<void> {
     const counter = {
       kind: 'rate',
@@ -77,6 +78,7 @@ export function networkOf(address: string): string {
   const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
   if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
   const { parts } = found as ipaddr.IPv6;
+  // Each part has 16 bits.
   return parts
     .slice(0, 4)
     .map((part) => part.toString(16))
