@@ -35,6 +35,7 @@ export class WorkerEnded extends Error {
     super(message, options);
   }
 
+  /** Whether it died because it exceeded its memory limit. */
   get isOutOfMemory(): boolean {
     return (this.cause as { code?: unknown } | undefined)?.code === outOfMemoryCode;
   }
@@ -76,7 +77,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   private worker: Worker | WorkerProcess | undefined;
   /** Timer of the next start. */
   private restarting: NodeJS.Timeout | undefined;
-  /** Deaths of workers in a row without a message. */
+  /** Deaths of workers in a row, without a message in between. */
   private failures = 0;
   /** Number of the last call. */
   private lastCall = 0;

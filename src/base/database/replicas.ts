@@ -168,6 +168,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.database.query(deleteOwn, [this.id]).catch(() => undefined);
   }
 
+  /** Writes a heartbeat, and reads the other replicas and the election. */
   private async beat(): Promise<void> {
     const parts: Record<string, PartHealth> = {};
     for (const [part, check] of this.contributors.health()) parts[part] = await check();

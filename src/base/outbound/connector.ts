@@ -14,6 +14,8 @@ import {
   portOfUrl,
 } from './addresses.js';
 
+const defaultTimeoutMs = 10_000;
+
 /** Rules of connections to one destination. */
 export interface ConnectRules {
   /** Timeout for making a connection; 10 s by default. */
@@ -38,6 +40,7 @@ export class DestinationRefused extends Error {
  * the environment, which resolves names itself.
  */
 export class Destination {
+  /** The proxy of the environment; undefined for a direct connection. */
   readonly proxy: URL | undefined;
   private readonly host: string;
   private readonly port: number;
@@ -54,7 +57,7 @@ export class Destination {
   ) {
     this.host = nameOf(url.hostname);
     this.port = portOfUrl(url);
-    this.timeout = rules.timeoutMs ?? 10_000;
+    this.timeout = rules.timeoutMs ?? defaultTimeoutMs;
     this.proxy = rules.isDirect ? undefined : proxyFor(url);
   }
 

@@ -21,8 +21,8 @@ export interface RingSlice<Entry> {
 }
 
 /**
- * The latest entries of a log or of events, limited by number and bytes. Entries are numbered from 1. A place is a position between
- * entries: place 0 is before the first entry, and place n after the entry with number n.
+ * The latest entries of a log or of events, limited by number and bytes. Entries are numbered from 1. A place is a position
+ * between entries: place 0 is before the first entry, and place n after the entry with number n.
  */
 export class EventRing<Entry extends object> {
   private kept: Stored<Entry>[] = [];
