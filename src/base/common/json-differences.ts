@@ -37,8 +37,9 @@ export function jsonDifferences(
       for (const difference of below) found.push(difference);
       if (charactersLeft < 0) break;
     }
-    // Without members there is at most one difference, that of the two values themselves.
-    if (names.length > 0 ? charactersLeft >= 0 : isSame(a, b)) return found;
+    if (names.length > 0 && charactersLeft >= 0) return found;
+    if (names.length === 0 && isSame(a, b)) return [];
+    // The values have no members to compare, or too many: the difference is that of the values themselves.
     charactersLeft = leftBefore - at.length;
     return [differenceAt(at, a, b)];
   };

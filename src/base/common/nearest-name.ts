@@ -4,8 +4,8 @@ const minBeginning = 4;
 const maxCompared = 64;
 
 /**
- * The known name that a misspelt one most likely means: one that differs in a letter, or else one of which the given name is the
- * beginning, or the reverse. Undefined if there is none.
+ * The known name that a misspelt one most likely means: one that differs in a letter, or else one of which the given name is
+ * the beginning, or the reverse. Undefined if there is none.
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const letters = lettersOf(given);

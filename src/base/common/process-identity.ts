@@ -3,9 +3,12 @@ import { readFileSync } from 'node:fs';
 /** `<pid>-<start time>`. A pid alone may be reused by another process, the pair cannot. */
 export type ProcessIdentity = string;
 
+/** Fields of a process, by their index in `statOf`. */
 const [stateField, flagsField, startTimeField] = [0, 6, 19];
 /** The kernel's flag (PF_EXITING) of a process that runs no more of its program and is about to close its files. */
 const exitingFlag = 0x4;
+/** Error codes for a process that does not exist or ended during the check. Other errors do not prove its end. */
+const endedCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);
 
 /**
  * The identity of a process; undefined if it has ended or is a zombie.
@@ -15,6 +18,7 @@ export function identityOf(pid: number): ProcessIdentity | undefined {
   return identityIn(pid, statOf(pid));
 }
 
+/** The identity in the fields of a process. */
 function identityIn(pid: number, fields: readonly string[]): ProcessIdentity | undefined {
   const startTime = fields[startTimeField];
   return startTime === undefined || fields[stateField] === 'Z' ? undefined : `${pid}-${startTime}`;
@@ -58,10 +62,7 @@ export function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch (error) {
-    if (!gone.has((error as NodeJS.ErrnoException).code)) throw error;
+    if (!endedCodes.has((error as NodeJS.ErrnoException).code)) throw error;
     return '';
   }
 }
-
-/** Codes for a process that does not exist or ended during the check. Other errors do not prove its end. */
-const gone: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);

@@ -23,7 +23,7 @@ export interface LogNotice {
 export type ToolNotice = ProgressNotice | LogNotice;
 
 /**
- * A listener for the notices of a call. It is called synchronously while the tool's output is read, so it must neither throw nor
- * wait.
+ * A listener for the notices of a call. It is called synchronously while the tool's output is read, so it must neither throw
+ * nor wait.
  */
 export type NoticeListener = (notice: ToolNotice) => void;

@@ -35,17 +35,20 @@ export class WorkerEnded extends Error {
     super(message, options);
   }
 
+  /** Whether it died because it exceeded its memory limit. */
   get isOutOfMemory(): boolean {
     return (this.cause as { code?: unknown } | undefined)?.code === outOfMemoryCode;
   }
 }
 
+/** A message to the worker. */
 interface ToWorker<Request, Message> {
   readonly call?: number;
   readonly request?: Request;
   readonly message?: Message;
 }
 
+/** A message of the worker. */
 interface FromWorker<Answer, News> {
   readonly call?: number;
   readonly answer?: Answer;
@@ -53,12 +56,16 @@ interface FromWorker<Answer, News> {
   readonly news?: News;
 }
 
+/** A call that waits for its answer. */
 interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   readonly request: Request;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time later. */
+/**
+ * Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time
+ * later.
+ */
 const clockFactor = 4;
 /** Milliseconds of a unit in which Linux counts the CPU time of processes. */
 const msPerTick = 10;
@@ -70,7 +77,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   private worker: Worker | WorkerProcess | undefined;
   /** Timer of the next start. */
   private restarting: NodeJS.Timeout | undefined;
-  /** Deaths of workers in a row without a message. */
+  /** Deaths of workers in a row, without a message in between. */
   private failures = 0;
   /** Number of the last call. */
   private lastCall = 0;

@@ -163,8 +163,8 @@ function allowedRoots(
 }
 
 /**
- * Whether traces are exported, and where to. They are not unless an endpoint is configured: OpenTelemetry's default would try to
- * reach a receiver on each host.
+ * Whether traces are exported, and where to. They are not unless an endpoint is configured: OpenTelemetry's default would try
+ * to reach a receiver on each host.
  */
 function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
   const kind = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');

@@ -125,10 +125,10 @@ export const list: Kind<string[]> = kind('a comma-separated list', (value) =>
     .filter(Boolean),
 );
 
-/** A folder; relative paths start at the project. */
+/** A folder; relative paths start at the folder of Toolkeeper's npm package. */
 export const folder: Kind<string> = kind('a folder', (path) => resolve(projectRoot(), path));
 
-/** A list of paths; relative ones start at the project. */
+/** A list of paths; relative ones start at the folder of Toolkeeper's npm package. */
 export const paths: Kind<string[]> = kind('paths, separated by commas or colons', (value) =>
   list.read(value.replaceAll(':', ',')).map((path) => resolve(projectRoot(), path)),
 );

@@ -91,6 +91,7 @@ const access = {
     ),
     /** Max duration of a browser's session. */
     sessionMs: 12 * 3_600_000,
+    /** Time for which a one-time sign-in link is valid. */
     signInLinkMs: 300_000,
   },
 };
@@ -121,7 +122,7 @@ const database = {
 
 const events = {
   events: {
-    /** Max open streams per caller and kind; long waits are a kind. */
+    /** Max open streams per caller and kind of stream. Requests that wait for a result are a kind, too. */
     maxStreams: 8,
     /** Max open streams of all callers. */
     maxStreamsOfAll: 500,

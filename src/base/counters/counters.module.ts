@@ -48,8 +48,8 @@ const before = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
 const limit = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
 
 /**
- * Counts for all counters in one statement, sorted so that replicas do not deadlock. The commit does not wait for the disk,
- * so a crash of the database loses the counts of the last 0.6 s.
+ * Statement that counts the waiting calls of all counters, sorted so that replicas do not deadlock. The commit does not wait
+ * for the disk, so a crash of the database loses the counts of the last 0.6 s.
  */
 const takeAll = `
   WITH unsynced AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
@@ -106,7 +106,10 @@ export class SharedCounters extends Counters {
     private readonly defaultLimit: number,
     /** Counts the calls that only this replica has counted. */
     private readonly countedHere: Counter,
-    /** Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it executes. */
+    /**
+     * Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it
+     * executes.
+     */
     private readonly prepares: boolean,
   ) {
     super();
@@ -120,18 +123,20 @@ export class SharedCounters extends Counters {
     return promise;
   }
 
+  /** Whether all replicas count together. */
   health(): PartHealth {
     if (this.awayUntil === undefined) return { status: 'up' };
     return { status: 'degraded', message: 'each replica counts alone: the database does not answer' };
   }
 
+  /** Runs the next statement after this turn of the event loop, unless one is running. */
   private schedule(): void {
     if (this.isRunning) return;
     this.isRunning = true;
     setImmediate(() => void this.run());
   }
 
-  /** Runs one statement at a time; calls that come meanwhile go with the next one. */
+  /** Runs statements, one at a time, while there is work. Calls that arrive meanwhile wait for the next one. */
   private async run(): Promise<void> {
     do {
       const { waiting } = this;
@@ -176,11 +181,11 @@ export class SharedCounters extends Counters {
   /** Runs the statement. @throws DatabaseUnavailable, or the database's error */
   private async count(waiting: readonly Waiting[]): Promise<Row[]> {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) throw new DatabaseUnavailable();
-    const asks = waiting.map(({ take, takers, carried }) => {
+    const parts = waiting.map(({ take, takers, carried }) => {
       const { kind, project, subject, name, limit: own, ttlMs: ttl } = take;
       return { kind, project, subject, name, own, ttl, asked: takers.length, carried };
     });
-    const rows = this.query(takeAll, [JSON.stringify(asks), this.defaultLimit]);
+    const rows = this.query(takeAll, [JSON.stringify(parts), this.defaultLimit]);
     if (!(await endsWithin(timeoutMs, rows))) throw new DatabaseUnavailable(`no answer in ${timeoutMs} ms`);
     if (this.awayUntil !== undefined) this.logger.warn('Budgets and rates are counted by all replicas again');
     this.awayUntil = undefined;
@@ -221,6 +226,7 @@ export class SharedCounters extends Counters {
     if (this.awayUntil === undefined) this.schedule();
   }
 
+  /** Notes that the database is unavailable. */
   private onFailure(error: unknown): void {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) return;
     if (this.awayUntil === undefined)

@@ -102,7 +102,7 @@ export class DatabaseHealth {
     return (await this.client.queryInTurn<Row>(text, values)).rows;
   }
 
-  /** @throws DatabaseUnavailable while the last two pings had no answer */
+  /** Asserts that the database answers. @throws DatabaseUnavailable while the last two pings had no answer */
   assertAnswers(): void {
     if (this.silence !== undefined) throw new DatabaseUnavailable(this.silence);
   }
@@ -112,6 +112,7 @@ export class DatabaseHealth {
     this.suspectCheck ??= this.checkNow().finally(() => (this.suspectCheck = undefined));
   }
 
+  /** Pings, and counts a ping without an answer as a failure. */
   private async checkNow(): Promise<void> {
     const { client } = this;
     if (!client || !this.isListening) return;
@@ -132,6 +133,7 @@ export class DatabaseHealth {
     this.loop.hasten(retryPauseMs);
   }
 
+  /** Asks the database for its time, and notes the result. */
   private async ping(): Promise<void> {
     const startedAt = performance.now();
     const took = (): number => Math.round(performance.now() - startedAt);
@@ -153,6 +155,7 @@ export class DatabaseHealth {
     }
   }
 
+  /** Notes that the database does not answer. */
   private onFailure(error: NodeJS.ErrnoException, responseTime: number): void {
     // A host with several addresses fails once for each, with a code and no message.
     const reason = error.message || String(error.code);
@@ -186,6 +189,7 @@ export class DatabaseHealth {
     return client;
   }
 
+  /** Closes the session. The next ping opens another. */
   private disconnect(): void {
     const { client } = this;
     this.client = undefined;

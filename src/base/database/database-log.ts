@@ -6,8 +6,8 @@ import { sqlStateOf } from './transient-error.js';
 const statementTimeout = '57014';
 
 /**
- * Writes TypeORM's messages to the application's log; its own loggers would print to the console. The error of a query is thrown
- * to the caller, which logs it. Parameters are never logged.
+ * Writes TypeORM's messages to the application's log; its own loggers would print to the console. The error of a query is
+ * thrown to the caller, which logs it. Parameters are never logged.
  */
 export class DatabaseLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database');

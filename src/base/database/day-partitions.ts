@@ -48,7 +48,7 @@ export class DayPartitions {
     });
   }
 
-  /** Runs a transaction, and repeats it while others hold its locks. Returns 0 or false if another replica dropped the table. */
+  /** Runs a transaction, and repeats it while others hold its locks. @returns 0 if another replica has dropped the table */
   async locking<T extends number | boolean>(work: (db: EntityManager) => Promise<T>): Promise<T | 0> {
     for (let attempt = 1; ; attempt += 1) {
       try {

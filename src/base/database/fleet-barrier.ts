@@ -95,8 +95,8 @@ export class FleetBarrier {
   }
 
   /**
-   * Replies when `work` is done, by a notification unless `send` is given. A failed reply is ignored, because the question has a
-   * timeout.
+   * Replies when `work` is done, by a notification unless `send` is given. A failed reply is ignored, because the question
+   * has a timeout.
    */
   private async reply(
     answer: string,

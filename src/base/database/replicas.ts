@@ -20,7 +20,7 @@ import { DatabaseHealth } from './database-health.js';
 /** Interval of heartbeats. */
 const beatMs = 5_000;
 /** SQL condition: the last heartbeat of a replica is recent. A silent replica that has not stopped is listed for an hour. */
-const isAlive = `seen_at > now() - interval '15 seconds'`;
+const aliveCondition = `seen_at > now() - interval '15 seconds'`;
 
 /** SQL for the name of a row of `replicas`. */
 export const replicaName = `host || coalesce(substring(address from ':[0-9]+$'), '')`;
@@ -52,13 +52,14 @@ export interface Replica {
 }
 
 /**
- * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other programs.
+ * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other
+ * programs.
  */
 const houseLock = BigInt('0x686f7573656b6570');
 
 /**
- * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at once. A new one
- * replaces the row of one that was killed.
+ * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at
+ * once. A new one replaces the row of one that was killed.
  */
 const writeBeat = `
   WITH gone AS (
@@ -71,16 +72,16 @@ const writeBeat = `
   ON CONFLICT (id) DO UPDATE
     SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
   RETURNING (
-      SELECT json_agg(json_build_object('id', id, 'name', ${replicaName}, 'isAlive', ${isAlive}))
+      SELECT json_agg(json_build_object('id', id, 'name', ${replicaName}, 'isAlive', ${aliveCondition}))
       FROM replicas WHERE id <> $1
     ) AS others,
     pg_try_advisory_lock(${houseLock}) AS keeps,
-    CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${isAlive})
+    CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${aliveCondition})
       THEN pg_notify('toolkeeper', 'replicas') END`;
 
 const selectAll = `
   SELECT id, ${replicaName} AS name, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt",
-    CASE WHEN NOT ${isAlive} THEN seen_at END AS "silentSince", parts
+    CASE WHEN NOT ${aliveCondition} THEN seen_at END AS "silentSince", parts
   FROM replicas
   ORDER BY started_at, id`;
 
@@ -140,7 +141,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Number of live replicas, as of the last heartbeat. */
   get count(): number {
-    return this.others.filter(({ isAlive: alive }) => alive).length + 1;
+    return this.others.filter(({ isAlive }) => isAlive).length + 1;
   }
 
   /**
@@ -167,6 +168,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.database.query(deleteOwn, [this.id]).catch(() => undefined);
   }
 
+  /** Writes a heartbeat, and reads the other replicas and the election. */
   private async beat(): Promise<void> {
     const parts: Record<string, PartHealth> = {};
     for (const [part, check] of this.contributors.health()) parts[part] = await check();

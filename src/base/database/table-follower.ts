@@ -36,7 +36,10 @@ export class TableFollower implements BeforeApplicationShutdown {
     });
   }
 
-  /** Reads at once, and after each change until the shutdown. @param read reads the changes; reads of one table never overlap */
+  /**
+   * Reads at once, and after each change until the shutdown.
+   * @param read reads the changes; reads of one table never overlap
+   */
   follow({ table, what, everyMs = safetyReadMs }: Followed, read: () => Promise<void>): void {
     const failed = (error: unknown, again: boolean): void => {
       // Logged once, because the database may be unavailable for long.

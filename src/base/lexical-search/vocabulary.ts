@@ -43,8 +43,8 @@ const insideCamelCase = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}
 const unspaced = /([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]+)/u;
 
 /**
- * Splits a text into words. `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. `磁盘已满` → `磁盘`, `盘已`, `已满`: each
- * two characters are a word, as nothing shows where words end.
+ * Splits a text into words. `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. `磁盘已满` →
+ * `磁盘`, `盘已`, `已满`: each two characters are a word, as nothing shows where words end.
  */
 export function splitWords(text: string): string[] {
   return text

@@ -1,6 +1,6 @@
 import { makeCounterProvider, makeGaugeProvider, makeHistogramProvider } from '@willsoto/nestjs-prometheus';
 
-/** Providers of metrics, which `@InjectMetric(name)` injects. */
+/** Providers of metrics. `@InjectMetric(name)` injects the metric. */
 export const counter = (name: string, help: string, ...labelNames: string[]) =>
   makeCounterProvider({ name, help, labelNames });
 export const gauge = (name: string, help: string, ...labelNames: string[]) =>

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PinoLogger } from 'nestjs-pino';
 
+/** Kinds of events. */
 export type ToolLogEvent = 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate';
 
 /** One event of a tool, logged with the logger's timestamp and level. Contains no payloads. */
@@ -30,7 +31,7 @@ const levels: Record<ToolLogEvent, Level> = {
   terminate: 'info',
 };
 
-/** The one place where events of tools are logged. */
+/** Logs events of tools. All of them are logged here, so that their fields are the same. */
 @Injectable()
 export class ToolLog {
   constructor(private readonly logger: PinoLogger) {}
@@ -39,7 +40,7 @@ export class ToolLog {
     this.logger[levelOf(entry)](entry, `tool ${entry.event}`);
   }
 
-  /** Lets a hot path skip building entries that are not logged. */
+  /** Whether all entries are logged. If not, a hot path need not build them. */
   isVerbose(): boolean {
     return this.logger.logger.isLevelEnabled('debug');
   }

@@ -49,7 +49,7 @@ function parseNetwork(entry: string): NetworkRule | undefined {
   return port && ipaddr.isValidCIDR(cidr) ? { network: ipaddr.parseCIDR(cidr), ...port } : undefined;
 }
 
-/** The hosts that one tool may reach. */
+/** Rules that allow hosts, for example those that one tool may reach. */
 export class HostRules {
   private readonly rules: readonly HostRule[];
 

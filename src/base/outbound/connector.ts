@@ -14,6 +14,8 @@ import {
   portOfUrl,
 } from './addresses.js';
 
+const defaultTimeoutMs = 10_000;
+
 /** Rules of connections to one destination. */
 export interface ConnectRules {
   /** Timeout for making a connection; 10 s by default. */
@@ -38,6 +40,7 @@ export class DestinationRefused extends Error {
  * the environment, which resolves names itself.
  */
 export class Destination {
+  /** The proxy of the environment; undefined for a direct connection. */
   readonly proxy: URL | undefined;
   private readonly host: string;
   private readonly port: number;
@@ -54,11 +57,14 @@ export class Destination {
   ) {
     this.host = nameOf(url.hostname);
     this.port = portOfUrl(url);
-    this.timeout = rules.timeoutMs ?? 10_000;
+    this.timeout = rules.timeoutMs ?? defaultTimeoutMs;
     this.proxy = rules.isDirect ? undefined : proxyFor(url);
   }
 
-  /** Checks a literal address, or a name that a proxy resolves; other names are checked on connect. @throws DestinationRefused */
+  /**
+   * Checks a literal address, or a name that a proxy resolves; other names are checked on connect.
+   * @throws DestinationRefused
+   */
   check(): void {
     const isName = isIP(this.host) === 0;
     if (isName && !this.proxy) return;
@@ -66,7 +72,10 @@ export class Destination {
     if (why !== undefined) throw new DestinationRefused(why);
   }
 
-  /** An undici dispatcher for the destination, without timeouts after connecting. @param connections max connections; null: no limit */
+  /**
+   * An undici dispatcher for the destination, without timeouts after connecting.
+   * @param connections max connections; null: no limit
+   */
   dispatcher(connections: number | null = null): Dispatcher {
     const { timeout } = this;
     const limits = { connections, headersTimeout: 0, bodyTimeout: 0 };

@@ -197,7 +197,7 @@ const asFailure = (error: unknown): UpstreamFailure =>
   error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
 
 /** Initial size of the buffer, which grows on demand. */
-const firstBytes = 16_384;
+const initialBytes = 16_384;
 
 /**
  * Reads the beginning of a stream into one buffer. Chunks are copied at once, because a list of single bytes would take a
@@ -208,7 +208,7 @@ export async function readAtMost(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,
 ): Promise<{ readonly body: Buffer; readonly whole: boolean }> {
-  let buffer = Buffer.alloc(firstBytes);
+  let buffer = Buffer.alloc(initialBytes);
   let size = 0;
   for await (const bytes of stream) {
     if (size + bytes.length > maxBytes) {

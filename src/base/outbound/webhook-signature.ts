@@ -9,6 +9,7 @@ export interface SignedMessage {
   readonly body: string;
 }
 
+/** Prefix of a secret that is base64. */
 const encodedPrefix = 'whsec_';
 
 /** The bytes of a secret: base64 after `whsec_`, else its text. */
@@ -17,7 +18,7 @@ export const secretBytes = (secret: string): Buffer =>
     ? Buffer.from(secret.slice(encodedPrefix.length), 'base64')
     : Buffer.from(secret);
 
-/** Headers that prove the sender, and that the message was neither changed nor kept for long. */
+/** Headers with which a receiver checks the sender, the message and its age. */
 export function signatureHeaders(
   secret: Buffer,
   { id, timestamp, body }: SignedMessage,

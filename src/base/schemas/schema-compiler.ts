@@ -80,8 +80,9 @@ const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[]
     .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
 
 /**
- * Mends a bug of Ajv 8.20 in the instance's own copies of two keywords. Ajv declares the evaluated properties and items of a branch within the branch. If the branch is
- * not taken, they are undefined, but are read and written. The set of a `$ref` belongs to the other schema and is copied.
+ * Mends a bug of Ajv 8.20, in this instance's copies of two keywords. Ajv declares the evaluated properties and items of a
+ * branch within the branch. If the branch is not taken, they are undefined, but are read and written. The set of a `$ref`
+ * belongs to the other schema, so it is copied.
  */
 function repairEvaluated(ajv: SchemaCompiler): void {
   for (const keyword of ['patternProperties', 'unevaluatedItems']) {

@@ -25,7 +25,8 @@ const maxInstructions = 1_000;
 const nodesPerInstruction = 8;
 
 /**
- * The cost of a schema: max number of checks per byte of an input. In a simple schema without references, each node checks each value at most once.
+ * The cost of a schema: max number of checks per byte of an input. In a simple schema without references, each node checks
+ * each value at most once.
  * @param instructions number of instructions of its patterns' automata
  * @returns Infinity if a keyword of the schema is not on the lists above, or if it is too large or recursive
  */

@@ -30,11 +30,11 @@ export function repairInput(
   if (given === null && errorsOf({}).length === 0) return { input: {}, errors: [] };
   let errors = errorsOf(given);
   // Copied on demand: most errors cannot be repaired, and a large input takes long to copy.
-  const mayHelp = errors.some(({ instancePath }) => {
+  const mayBeRepaired = errors.some(({ instancePath }) => {
     const value = valueAt(given, instancePath);
     return value === null || typeof value === 'string';
   });
-  if (!mayHelp) return { input: given, errors };
+  if (!mayBeRepaired) return { input: given, errors };
   const repair = new Repair(given);
   for (let pass = 0; pass < maxPasses && errors.length > 0; pass++) {
     let hasChanged = false;
@@ -51,6 +51,7 @@ export function repairInput(
 export const valueAt = (root: unknown, pointer: string): unknown =>
   stepsOf(pointer).slice(1).reduce(memberOf, root);
 
+/** A copy of an input, and the repairs that were made in it. */
 class Repair {
   /** Holds the input as its only member, so that the input itself can be replaced like a member. */
   private readonly holder: Members;
@@ -116,6 +117,7 @@ class Repair {
     return parent !== undefined;
   }
 
+  /** Sets the value at a pointer, also if its name is `__proto__`. */
   private set(pointer: string, value: unknown): void {
     const { parent, name } = this.placeOf(pointer);
     if (parent)
@@ -127,6 +129,7 @@ class Repair {
     return this.parsed.some((each) => pointer === each || (each !== '' && pointer.startsWith(`${each}/`)));
   }
 
+  /** The parent of the value at a pointer, and the value's name in it. */
   private placeOf(pointer: string): { parent: Members | undefined; name: string } {
     const steps = stepsOf(pointer);
     const name = steps.pop() ?? '';
@@ -136,8 +139,8 @@ class Repair {
 
 /** The JSON in a text, if it has one of the types. */
 function jsonIn(text: string, types: readonly string[]): unknown {
-  const [sign] = /[^\s]/.exec(text) ?? [];
-  const isWanted = types.includes(sign === '[' ? 'array' : sign === '{' ? 'object' : '');
+  const [first] = /[^\s]/.exec(text) ?? [];
+  const isWanted = types.includes(first === '[' ? 'array' : first === '{' ? 'object' : '');
   if (!isWanted || excessOfCaller(text) !== undefined) return undefined;
   try {
     return JSON.parse(text) as unknown;
@@ -146,5 +149,6 @@ function jsonIn(text: string, types: readonly string[]): unknown {
   }
 }
 
+/** The names in a pointer, unescaped; the first is empty. */
 const stepsOf = (pointer: string): string[] =>
   pointer.split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));

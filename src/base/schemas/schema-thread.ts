@@ -62,7 +62,10 @@ export class SchemaThread {
     });
   }
 
-  /** Sends a request to the thread. @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
+  /**
+   * Sends a request to the thread.
+   * @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped
+   */
   ask(question: SchemaTest, caller?: string): Promise<SchemaTrial>;
   ask(question: SchemaPass, caller?: string): Promise<Verdict>;
   async ask(question: SchemaTest | SchemaPass, caller = ''): Promise<SchemaAnswer> {

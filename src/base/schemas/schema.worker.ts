@@ -39,6 +39,7 @@ function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
   return { cost: testedCost(schema, lastCompiled), schema, warnings: [warning ?? [], read.warnings].flat() };
 }
 
+/** The compiler that checks schemas of the same dialect. */
 function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
   const { Dialect } = inDialect(schema);
   const metaSchema = metaSchemas.get(Dialect) ?? new Dialect({ ...lenient, allErrors: true });
@@ -48,7 +49,8 @@ function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
 
 /** An output schema that clients can compile. @throws Error with the reason if they cannot */
 function checkedOutput(schema: JsonSchema): JsonSchema {
-  void metaSchemaOf(schema).validateSchema(inDialect(schema).own, true);
+  const isThrowing = true;
+  void metaSchemaOf(schema).validateSchema(inDialect(schema).own, isThrowing);
   // MCP's TypeScript SDK compiles output schemas like this, and lists no tools at all if one fails.
   new Ajv({ ...lenient, validateSchema: false }).compile(schema);
   return schema;

@@ -9,6 +9,7 @@ export interface ErrorPattern {
   /** The name that findings and summaries show. */
   readonly name: string;
   readonly severity: Severity;
+  /** Description for people. */
   readonly meaning: string;
   /** Lower-case literals: a text without any of them cannot match, and is not searched. */
   readonly literals: readonly string[];
@@ -176,6 +177,32 @@ export function findSemanticError(text: string): SemanticFinding | undefined {
   return findInTexts([text])?.finding;
 }
 
+/** A finding in a span, with its place: a text of the outputs or of the tool messages. */
+export interface SpanFinding extends SemanticFinding {
+  readonly source: 'output' | 'input';
+  /** Index of the text in the list. */
+  readonly index: number;
+}
+
+/**
+ * Finds the most severe error in a span's answers; of several, the first: outputs, then messages. System and user messages
+ * are never searched.
+ * @param toolMessages tool results that no earlier span had
+ */
+export function findInSpan(
+  outputs: readonly string[],
+  toolMessages: readonly string[],
+): SpanFinding | undefined {
+  const { finding, index = 0 } = findInTexts([...outputs, ...toolMessages]) ?? {};
+  if (!finding) return undefined;
+  const isOutput = index < outputs.length;
+  return {
+    ...finding,
+    source: isOutput ? 'output' : 'input',
+    index: isOutput ? index : index - outputs.length,
+  };
+}
+
 /** Finds the most severe error in several texts; of several, the first in order. */
 function findInTexts(texts: readonly string[]): { index: number; finding: SemanticFinding } | undefined {
   const parts = texts.flatMap((text, index) =>
@@ -227,32 +254,6 @@ function snippetOf(text: string, at: number): string {
   return `${before}${after}`.replaceAll(/\s+/g, ' ').trim().slice(0, snippetLength);
 }
 
-/** A finding in a span, with its place: a text of the outputs or of the tool messages. */
-export interface SpanFinding extends SemanticFinding {
-  readonly source: 'output' | 'input';
-  /** Index of the text in the list. */
-  readonly index: number;
-}
-
-/**
- * Finds the most severe error in a span's answers; of several, the first: outputs, then messages. System and user messages
- * are never searched.
- * @param toolMessages tool results that no earlier span had
- */
-export function findInSpan(
-  outputs: readonly string[],
-  toolMessages: readonly string[],
-): SpanFinding | undefined {
-  const { finding, index = 0 } = findInTexts([...outputs, ...toolMessages]) ?? {};
-  if (!finding) return undefined;
-  const isOutput = index < outputs.length;
-  return {
-    ...finding,
-    source: isOutput ? 'output' : 'input',
-    index: isOutput ? index : index - outputs.length,
-  };
-}
-
 /** Patterns of secrets, each with its replacement. */
 const secrets: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '$1 [redacted]'],
@@ -268,4 +269,4 @@ const secrets: readonly (readonly [RegExp, string])[] = [
 
 /** Redacts passwords, tokens, keys and e-mail addresses in a text of some hundred characters. */
 export const withoutSecrets = (text: string): string =>
-  secrets.reduce((clean, [secret, instead]) => clean.replaceAll(secret, instead), text);
+  secrets.reduce((redacted, [secret, replacement]) => redacted.replaceAll(secret, replacement), text);

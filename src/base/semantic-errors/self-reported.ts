@@ -41,9 +41,9 @@ const notAFailure =
 /** Time stamps at the beginning of lines: several are the sign of a log. */
 const timeStamp = /^\W?(?:[A-Z]{4,5}\s+)?\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d)/gm;
 /** Signs of source code, which a report of a failure does not have. */
-const code = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
+const sourceCode = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
 
-/** Values of `status`. */
+/** Values of `status` that mean success, and those that mean failure. */
 const goodWords = new Set(['ok', 'success', 'succeeded', 'healthy', 'done', 'resolved', 'completed']);
 const badWords = new Set(['error', 'failed', 'failure', 'fail']);
 
@@ -58,6 +58,7 @@ export function isSelfReported(text: string, { severity }: Pick<SemanticFinding,
   return typeof value === 'object' && value !== null ? isFailureObject(value) : isReport(String(value));
 }
 
+/** The JSON in a text; any other value stays as it is. */
 function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return text;
   try {
@@ -69,8 +70,9 @@ function parsed(text: unknown): unknown {
 
 /** Whether a text begins like a report of a failure, and is not about errors. */
 function isReport(text: string): boolean {
+  // Without a symbol at the beginning, such as a cross.
   const bare = text.trim().replace(/^[^\p{L}\p{N}[]{1,4}/u, '');
-  if (notAFailure.test(bare) || code.test(bare)) return false;
+  if (notAFailure.test(bare) || sourceCode.test(bare)) return false;
   if ((bare.match(timeStamp) ?? []).length > 1) return false;
   return openings.some((opening) => opening.test(bare));
 }

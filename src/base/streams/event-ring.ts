@@ -3,7 +3,7 @@ import { TypedEvents } from '../common/typed-events.js';
 /** An entry with its id in the ring, which is opaque and not sortable. */
 export type Placed<Entry> = Entry & { readonly id: string };
 
-/** A stored entry. Its number is its place, which entries and ids count from 1. */
+/** A stored entry with its number in the ring. */
 interface Stored<Entry> {
   readonly entry: Placed<Entry>;
   readonly number: number;
@@ -20,7 +20,10 @@ export interface RingSlice<Entry> {
   readonly missed: number;
 }
 
-/** The latest entries of a log or of events, limited by number and bytes. */
+/**
+ * The latest entries of a log or of events, limited by number and bytes. Entries are numbered from 1. A place is a position
+ * between entries: place 0 is before the first entry, and place n after the entry with number n.
+ */
 export class EventRing<Entry extends object> {
   private kept: Stored<Entry>[] = [];
   /** Bytes of the stored entries as JSON. */
@@ -76,7 +79,10 @@ export class EventRing<Entry extends object> {
     return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
-  /** The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is known. */
+  /**
+   * The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is
+   * known.
+   */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }

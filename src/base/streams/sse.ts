@@ -59,7 +59,7 @@ export const lastSeenId = (headers: IncomingHttpHeaders, since: string | undefin
   return typeof id === 'string' && id !== '' ? id : since;
 };
 
-/** Maximum bytes buffered for a slow client; later entries wait in the ring or are missed. */
+/** Max bytes buffered for a slow client; later entries wait in the ring or are missed. */
 const maxWaitingBytes = 65_536;
 
 /** A ring followed by a client, with an optional filter. */
@@ -85,6 +85,7 @@ export interface Reading {
 
 const missedEvent = (entries: number): ServerSentEvent => ({ event: 'missed', data: { entries } });
 
+/** A followed ring, with the stream's position in it. */
 interface Followed<Entry extends object> extends Omit<Following<Entry>, 'place'> {
   place: number;
   /** Position up to which entries are sent before the last event. */
@@ -106,7 +107,7 @@ export class SseStream<Entry extends object> extends Readable {
   /** Heartbeats since the reader last took text. */
   private unread = 0;
   /** The text of the last event; undefined until `finish`. */
-  private last: string | undefined;
+  private lastText: string | undefined;
   private readonly maxUnread: number;
   private readonly timer: NodeJS.Timeout;
 
@@ -125,8 +126,8 @@ export class SseStream<Entry extends object> extends Readable {
 
   /** Sends all entries until now, then this event, and ends. Later entries are not sent. */
   finish(event: ServerSentEvent): void {
-    if (this.last === undefined) {
-      this.last = sseEvent(event);
+    if (this.lastText === undefined) {
+      this.lastText = sseEvent(event);
       for (const followed of this.followed) followed.end = followed.ring.end;
     }
     this.fill();
@@ -168,7 +169,7 @@ export class SseStream<Entry extends object> extends Readable {
       if (text !== '') this.wanted = this.push(text);
     }
     const isRead = this.followed.every(({ place, end }) => place >= end);
-    if (this.wanted && this.last !== undefined && isRead) this.end(this.last);
+    if (this.wanted && this.lastText !== undefined && isRead) this.end(this.lastText);
   }
 
   /** The next text to send; undefined if there is none now, empty for an entry that is filtered out. */

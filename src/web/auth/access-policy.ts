@@ -127,7 +127,10 @@ export class AccessPolicy {
     return isOff ? this.allRights : this.anonymous;
   }
 
-  /** @throws Problem `unauthorized` that asks an anonymous caller for a key; `forbidden` for a key without the scopes */
+  /**
+   * Checks a caller's rights.
+   * @throws Problem `unauthorized` that asks an anonymous caller for a key; `forbidden` for a key without the scopes
+   */
   private authorize(principal: Principal, request: RequestParts, route: Route): void {
     const lacks = (scope: Scope): boolean => !principal.scopes.has(scope);
     if ((!route.scopes && !principal.token) || this.isOpen(route)) return;
@@ -194,7 +197,10 @@ export class AccessPolicy {
     return session;
   }
 
-  /** @throws Problem for a request that may come from another machine, or from a page of another host */
+  /**
+   * Asserts that a request comes from this machine.
+   * @throws Problem for one that may come from another machine, or from a page of another host
+   */
   private assertLocal(request: RequestParts): void {
     const { allowedHosts, trustProxy } = this.config.server;
     const proxySign = signOfProxy(request);
@@ -204,7 +210,7 @@ export class AccessPolicy {
     if (!this.isTrusted(request.headers)) throw untrustedHost();
   }
 
-  /** @throws Problem `forbidden` for a request that changes something and may be cross-site */
+  /** Refuses cross-site requests. @throws Problem `forbidden` for a request that changes something and may be cross-site */
   private refuseCrossSite(request: RequestParts): void {
     if (!safeMethods.has(request.method) && mayBeCrossSite(request)) throw crossSite();
   }
@@ -231,6 +237,7 @@ export class AccessPolicy {
     return open.has('docs') && url !== undefined && docsRoute.test(url);
   }
 
+  /** The refusal of a caller without a key. */
   private keyNeeded(): Problem {
     return unauthorized(this.adminKey.file === undefined ? `${sendKey}.` : `${sendKey}: ${ownKeyPlace}.`);
   }
@@ -264,7 +271,10 @@ function untrustedHost(): Problem {
 
 const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
 
-/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. Undefined if there is none. */
+/**
+ * The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. Undefined if there is
+ * none.
+ */
 function signOfProxy({ headers, raw }: RequestParts): string | undefined {
   const header = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (header !== undefined) return `its header ${header}`;

@@ -37,6 +37,7 @@ export class CallRates {
     return limit && this.take(limit);
   }
 
+  /** @throws Refusal `rate_limited` if the limit is reached */
   private async take({ sharer, rate: { calls, per }, message }: Limit): Promise<void> {
     const counter = {
       kind: 'rate',
@@ -55,7 +56,7 @@ export class CallRates {
     if (rate && keyId !== undefined) {
       const { id: sharer, who } = sharerOf(principal, rate.by);
       const where = token ? 'PUT /api/v1/access-rules' : `PATCH /api/v1/keys/${keyId}`;
-      const message = `${who.replace('t', 'T')} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
+      const message = `${capitalised(who)} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
       return { sharer, rate, message };
     }
     const calls = this.config.auth.callsPerAddress;
@@ -64,6 +65,8 @@ export class CallRates {
     return { sharer: networkOf(address), rate: { calls, per: 'minute' }, message };
   }
 }
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The id of a caller for limits per caller: its key, or its address without one. */
 export const holderOf = ({ principal, address = '' }: Pick<CallRequest, 'principal' | 'address'>): string =>
@@ -75,6 +78,7 @@ export function networkOf(address: string): string {
   const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
   if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
   const { parts } = found as ipaddr.IPv6;
+  // Each part has 16 bits.
   return parts
     .slice(0, 4)
     .map((part) => part.toString(16))

@@ -112,7 +112,9 @@ export const allScopesOf = (given: readonly Scope[]): ReadonlySet<Scope> =>
 /** All valid keys, in memory, so that no request asks the database about its key. */
 @Injectable()
 export class KnownKeys {
+  /** The other keys, by their ids. */
   private keys: ReadonlyMap<string, KnownKey> = new Map();
+  /** The operator's key. */
   private readonly admin: KnownKey;
   /** Last use of each key since the last `takeUsed`, in milliseconds since the epoch. */
   private used = new Map<string, number>();
@@ -121,7 +123,6 @@ export class KnownKeys {
   virtualServer: (name: string) => ToolChoice | undefined = () => undefined;
   /** Emits the id of each key that became invalid or whose projects, tools or MCP servers changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
-
   /** The file with the operator's key; undefined if it was configured, or if there is none. */
   readonly adminKeyFile: string | undefined;
 
@@ -156,14 +157,6 @@ export class KnownKeys {
     return key && this.use(key);
   }
 
-  /** The principal of a key, whose use is noted; undefined if the key has expired. */
-  private use({ principal, expiresAt }: KnownKey): Principal | undefined {
-    const now = this.clock.now();
-    if (expiresAt <= now) return undefined;
-    if (principal.keyId !== undefined && principal.keyId !== adminKeyId) this.used.set(principal.keyId, now);
-    return principal;
-  }
-
   /** Replaces all keys except the operator's. */
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
@@ -186,6 +179,14 @@ export class KnownKeys {
     const { used } = this;
     this.used = new Map();
     return used;
+  }
+
+  /** The principal of a key, whose use is noted; undefined if the key has expired. */
+  private use({ principal, expiresAt }: KnownKey): Principal | undefined {
+    const now = this.clock.now();
+    if (expiresAt <= now) return undefined;
+    if (principal.keyId !== undefined && principal.keyId !== adminKeyId) this.used.set(principal.keyId, now);
+    return principal;
   }
 }
 

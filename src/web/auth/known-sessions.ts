@@ -76,7 +76,10 @@ export class KnownSessions {
     return (this.sessions.get(id)?.dueAt ?? Infinity) <= this.keys.clock.now();
   }
 
-  /** Postpones the renewal of all sessions of the same provider, because it does not answer. @param until milliseconds since the epoch */
+  /**
+   * Postpones the renewal of all sessions of the same provider, because it does not answer.
+   * @param until milliseconds since the epoch
+   */
   postpone(id: string, until: number): void {
     const issuer = this.sessions.get(id)?.issuer;
     for (const session of this.sessions.values())

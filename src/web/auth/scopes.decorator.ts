@@ -24,8 +24,8 @@ type Handler = (...args: never[]) => unknown;
 const auditedScopes: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
 
 /**
- * The scopes that a caller needs for this route or, on a controller, for all routes without their own. They are stored in
- * Fastify's configuration of the route, so that requests need no look-up.
+ * Declares the scopes that a caller needs for this route or, on a controller, for all routes without their own. They are
+ * stored in Fastify's configuration of the route, so that requests need no look-up.
  */
 export const Scopes =
   (...scopes: Scope[]): MethodDecorator & ClassDecorator =>

@@ -114,7 +114,10 @@ export class Asker {
     private leftMs = maxAskedMs,
   ) {}
 
-  /** Asks a question of an MCP server, and answers errors as JSON-RPC does. @returns undefined if the caller did not declare the capability */
+  /**
+   * Asks a question of an MCP server, and answers errors as JSON-RPC does.
+   * @returns undefined if the caller did not declare the capability
+   */
   readonly relay = ({ method, params }: JsonObject): Promise<Answered> | undefined => {
     const { _meta: _ofServer, ...about } = isObject(params) ? params : {};
     const question = { method: String(method), params: about };

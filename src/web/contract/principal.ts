@@ -83,8 +83,8 @@ export interface CallRate {
 }
 
 /**
- * The key, person or agent whose calls are counted together: an id, and a name for messages. A token without an agent counts for
- * its person.
+ * The key, person or agent whose calls are counted together: an id, and a name for messages. A token without an agent counts
+ * for its person.
  */
 export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'subject') {
   const { client } = token ?? {};

@@ -146,8 +146,8 @@ export interface Tool {
    */
   validate(input: unknown, bytes: number, holder?: string): Verdict | Promise<Verdict>;
   /**
-   * The reason why a caller may not call the tool with this valid input; undefined if it may. Absent: all that may call the tool
-   * may.
+   * The reason why a caller may not call the tool with this valid input; undefined if it may. Absent: all that may call the
+   * tool may.
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether lists contain it for a caller that may call it. Absent: yes. Calls are not affected. */

@@ -66,10 +66,12 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
+/** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];
   const requestId = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
   return { type: problemType(code), title, status: http, detail: title, code, requestId };
 }
 
+/** The `type` of a problem: a URN with its code. */
 export const problemType = (code: string): string => `urn:toolkeeper:error:${code}`;

@@ -91,7 +91,10 @@ const rawBodyIn = (config: unknown): RawBody | undefined =>
     ? (config.rawBody as RawBody)
     : undefined;
 
-/** Matches a JSON text that may have a number that a double cannot represent: most have neither 16 digits in a row nor a large exponent. */
+/**
+ * Matches a JSON text that may have a number that a double cannot represent: most have neither 16 digits in a row nor a large
+ * exponent.
+ */
 const suspicious = /\d{16}|\d[eE]\+?\d{3}/;
 /**
  * Matches strings, in order to skip their digits, and numbers that a double may not represent. The alternatives cannot
@@ -119,7 +122,9 @@ export function alteredNumber(json: string): FieldProblem | undefined {
   return undefined;
 }
 
-/** The JSON pointer to a number in a text. Parses the text with a marker in place of the number, and searches for the marker. */
+/**
+ * The JSON pointer to a number in a text. Parses the text with a marker in place of the number, and searches for the marker.
+ */
 function pointerTo(json: string, at: number, length: number): string {
   const marker = `number ${at}`;
   try {

@@ -52,7 +52,10 @@ const stopLockTimeoutMs = 60_000;
 const startPauseMs = 250;
 /** Interval of checks whether the server is ready, or has ended. */
 const checkMs = 10;
-/** Messages of start failures that may be over soon: another program took the port, or children of a killed server are still ending. */
+/**
+ * Messages of start failures that may be over soon: another program took the port, or children of a killed server are still
+ * ending.
+ */
 const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
 /** A PostgreSQL server from an npm package, with its data in a local folder, shared by the processes of one machine. */
@@ -96,7 +99,7 @@ export class EmbeddedPostgres {
       const deadline = Date.now() + this.startTimeoutMs;
       const running = existsSync(this.files.data) ? this.runningServer() : undefined;
       const server = running
-        ? await this.ready(running.pid, deadline)
+        ? await this.waitUntilReady(running.pid, deadline)
         : await this.startServer(user, deadline, port);
       const removeUser = this.files.addUser();
       const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
@@ -119,6 +122,7 @@ export class EmbeddedPostgres {
     if (postmaster) await this.terminate(postmaster.pid);
   }
 
+  /** Whether the process is this folder's server; true if that cannot be determined. */
   private isRunning(pid: number): boolean {
     try {
       return this.files.isServer(pid);
@@ -146,7 +150,7 @@ export class EmbeddedPostgres {
       const logged = logSize(this.files.log);
       const child = startProgram('postgres', await this.serverArguments(user, port), program);
       try {
-        return await this.ready(await pidOf(child), deadline, child);
+        return await this.waitUntilReady(await pidOf(child), deadline, child);
       } catch (error) {
         const reason = logTail(this.files.log, logged) || messageOf(error);
         if (!transient.test(reason) || Date.now() > deadline) {
@@ -188,8 +192,8 @@ export class EmbeddedPostgres {
     return ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   }
 
-  /** Waits until the server accepts connections. */
-  private async ready(pid: number, deadline: number, child?: ChildProcess): Promise<Postmaster> {
+  /** Waits until the server accepts connections. @throws EmbeddedPostgresError if it ends first, or at the deadline */
+  private async waitUntilReady(pid: number, deadline: number, child?: ChildProcess): Promise<Postmaster> {
     while (child ? hasNotEnded(child) : this.files.isServer(pid)) {
       const postmaster = this.files.postmaster();
       if (postmaster?.pid === pid && postmaster.ready) {
@@ -250,6 +254,7 @@ async function pidOf(child: ChildProcess): Promise<number> {
   throw error;
 }
 
+/** Waits for the end of a program. @returns its exit code; null if a signal ended it */
 async function exitOf(child: ChildProcess): Promise<number | null> {
   const [code] = (await once(child, 'exit')) as [number | null];
   return code;

@@ -54,6 +54,7 @@ export function startTracing(config: TracingConfig): Tracer {
   return new OtelTracer(provider.getTracer('toolkeeper'), () => provider.shutdown());
 }
 
+/** Follows the decision of the caller, if there is one. */
 const byParent = (root: Sampler): Sampler => new ParentBasedSampler({ root });
 
 const samplers: Record<TracingConfig['sampler'], (ratio: number) => Sampler> = {
@@ -77,8 +78,8 @@ class LoggedExporter implements SpanExporter {
 
   export(spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
     this.exporter.export(spans, (result) => {
-      if (result.code === ExportResultCode.SUCCESS) this.arrived();
-      else this.failed(result.error, spans.length);
+      if (result.code === ExportResultCode.SUCCESS) this.onArrival();
+      else this.onLoss(result.error, spans.length);
       done(result);
     });
   }
@@ -91,12 +92,12 @@ class LoggedExporter implements SpanExporter {
     return this.exporter.forceFlush?.() ?? Promise.resolve();
   }
 
-  private arrived(): void {
+  private onArrival(): void {
     if (this.lost > 0) this.logger.log({ event: 'spans_arrive', lost: this.lost }, 'traces arrive again');
     this.lost = 0;
   }
 
-  private failed(error: Error | undefined, spans: number): void {
+  private onLoss(error: Error | undefined, spans: number): void {
     if (this.lost === 0)
       this.logger.warn(
         { event: 'spans_lost', spans, error: String(error?.message) },
@@ -116,7 +117,7 @@ const kinds = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT, server: Sp
 export class OtelTracer extends Tracer {
   readonly on = true;
   /** The context of the current span. */
-  private readonly around = new AsyncLocalStorage<Context>();
+  private readonly currentContext = new AsyncLocalStorage<Context>();
   private readonly clock = new SpanClock();
 
   constructor(
@@ -137,7 +138,7 @@ export class OtelTracer extends Tracer {
     const span = this.otel.startSpan(name, { kind: kinds[kind], startTime, attributes }, parent);
     const open = new RunningSpan(span, this.clock);
     try {
-      return await this.around.run(trace.setSpan(parent, span), () => work(open));
+      return await this.currentContext.run(trace.setSpan(parent, span), () => work(open));
     } catch (error) {
       open.fail(errorTypeOf(error));
       throw error;
@@ -166,7 +167,7 @@ export class OtelTracer extends Tracer {
   }
 
   private context(): Context {
-    return this.around.getStore() ?? ROOT_CONTEXT;
+    return this.currentContext.getStore() ?? ROOT_CONTEXT;
   }
 }
 
@@ -193,6 +194,7 @@ class SpanClock {
   }
 }
 
+/** A span of OpenTelemetry that has not ended. */
 class RunningSpan implements OpenSpan {
   private ended = false;
 

@@ -7,6 +7,7 @@ import { ApiRoutes } from '../scopes.decorator.js';
 import { Csv } from '../../rest/csv.interceptor.js';
 import { AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
 
+/** The route that lists the audit log. */
 @ApiRoutes('api/v1/audit', 'keys', 'audit:read')
 export class AuditController {
   constructor(private readonly log: AuditLog) {}

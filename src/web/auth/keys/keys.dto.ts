@@ -20,12 +20,14 @@ import {
 import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../contract/principal.js';
 
-const id = '019a9e0c5d0e7cc1a3f2';
+const exampleId = '019a9e0c5d0e7cc1a3f2';
 
+/** The path of the routes of one key. */
 export class KeyParams {
-  @AnyText({ pattern: '^[0-9a-f]{20}$', example: id }) readonly id!: string;
+  @AnyText({ pattern: '^[0-9a-f]{20}$', example: exampleId }) readonly id!: string;
 }
 
+/** A rate of calls. */
 export class CallRateBody implements CallRate {
   @Int(1, 1_000_000, { example: 100 }) readonly calls!: number;
   @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];
@@ -105,7 +107,7 @@ export const keyStatuses = ['active', 'expired', 'revoked'] as const;
 /** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
-  @Example(id) readonly id!: string;
+  @Example(exampleId) readonly id!: string;
   @Example('on-call agent') readonly name!: string;
   @Example('sre-team') readonly owner!: string;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
@@ -130,7 +132,7 @@ export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }
 /** A created key with its secret. */
 export class NewKeyView extends KeyView {
   @Example(
-    `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
+    `tk_${exampleId}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
     'The key itself: shown this once, and not stored',
   )
   readonly key!: string;

@@ -32,7 +32,8 @@ const retryPauseMs = 30_000;
 type EndedSession = Pick<StoredSession, 'issuer' | 'claims'>;
 /** The parts of an audit entry that come from a request. */
 type EndedBy = Pick<AuditEntryView, 'address' | 'requestId'> & { readonly reason?: string };
-const grantEnded = 'The provider has ended the sign-in: it refused the refresh token';
+/** Reason of an audit entry. */
+const providerEnded = 'The provider has ended the sign-in: it refused the refresh token';
 
 /** Sessions that began at an OpenID provider. They are stored in a table, which each replica follows in memory. */
 @Injectable()
@@ -65,8 +66,8 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
    * @throws Problem `unauthorized` for a sign-in that was completed before, or that the provider has ended meanwhile
    */
   async begin({ issuer, state, ...tokens }: SignedIn): Promise<NewSession> {
-    const secret = (): string => randomBytes(32).toString('base64url');
-    const [cookie, csrfToken] = [secret(), secret()];
+    const newSecret = (): string => randomBytes(32).toString('base64url');
+    const [cookie, csrfToken] = [newSecret(), newSecret()];
     const expiresAt = this.keys.clock.now() + this.config.auth.sessionMs;
     const { claims } = tokens;
     const { sub, iat } = claims;
@@ -115,7 +116,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     return secrets && { issuer: ended.issuer, idToken: secrets.idToken };
   }
 
-  /** Ends the sessions that a provider ends, at all replicas. @throws Problem `invalid_request` for a used token */
+  /** Ends the sessions that a logout token names, at all replicas. @throws Problem `invalid_request` for a used token */
   async endAt({ issuer, jti, sid, subject, issuedAt }: Logout, by: EndedBy): Promise<void> {
     const [ended] = await this.dataSource.transaction(async (manager) => {
       const reused = new Problem('invalid_request', 'This logout token was taken before');
@@ -171,7 +172,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
       return next ? undefined : row;
     });
     await this.reload();
-    if (ended) await this.recordEnd(ended, { address: null, requestId: newId(), reason: grantEnded });
+    if (ended) await this.recordEnd(ended, { address: null, requestId: newId(), reason: providerEnded });
   }
 
   /** Values of the columns claims, id_token and renew_at. */

@@ -6,6 +6,7 @@ import { ApiRoutes } from '../scopes.decorator.js';
 import { AccessRules, CheckedTokenView, TokenBody } from './access-rules.dto.js';
 import { AccessRulesService } from './access-rules.service.js';
 
+/** Routes of the access rules, which give rights to access tokens. */
 @ApiRoutes('api/v1/access-rules', 'keys', 'admin')
 @Audited('rules', (modules) => modules.get(AccessRulesService, { strict: false }).list())
 export class AccessRulesController {

@@ -120,7 +120,10 @@ export class AccessTokens {
     return withText;
   }
 
-  /** The issuers that may have issued a token: the one that a JWT names, or else those that can be asked. @throws Error if there is none */
+  /**
+   * The issuers that may have issued a token: the one that a JWT names, or else those that can be asked.
+   * @throws Error if there is none
+   */
   private issuersOf(token: string): readonly TokenIssuer[] {
     if (token.length > maxTokenBytes) throw new Error(`it has over ${maxTokenBytes} characters`);
     const iss = issuerIn(token);

@@ -32,7 +32,10 @@ export interface Metadata {
   readonly authorization_response_iss_parameter_supported?: unknown;
 }
 
-/** An issuer of access tokens. Its metadata and keys are read at the first token. If it does not answer later, the old keys stay in use. */
+/**
+ * An issuer of access tokens. Its metadata and keys are read at the first token. If it does not answer later, the old keys
+ * stay in use.
+ */
 export class TokenIssuer {
   private readonly logger = new Logger(TokenIssuer.name);
   private readonly clients = new Map<string, HttpClient>();
@@ -185,15 +188,17 @@ export class TokenIssuer {
 /** Caches an answer for good, and a failure for a while. */
 class Cached<T> {
   private answer: Promise<T> | undefined;
-  private askAgainAt = 0;
+  /** End of the answer's time, by performance.now(). */
+  private expiresAt = 0;
 
+  /** @param work asks for the answer */
   constructor(private readonly work: () => Promise<T>) {}
 
   get(): Promise<T> {
-    if (this.answer && performance.now() < this.askAgainAt) return this.answer;
-    this.askAgainAt = Infinity;
+    if (this.answer && performance.now() < this.expiresAt) return this.answer;
+    this.expiresAt = Infinity;
     this.answer = this.work();
-    this.answer.catch(() => (this.askAgainAt = performance.now() + retryPauseMs));
+    this.answer.catch(() => (this.expiresAt = performance.now() + retryPauseMs));
     return this.answer;
   }
 }
