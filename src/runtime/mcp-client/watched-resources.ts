@@ -50,7 +50,8 @@ export class WatchedResources {
     const uri = this.added.get(id);
     if (uri === undefined) return false;
     this.added.delete(id);
-    if (this.subscriptionId !== undefined) this.sender.notify('notifications/cancelled', { requestId: this.subscriptionId });
+    if (this.subscriptionId !== undefined)
+      this.sender.notify('notifications/cancelled', { requestId: this.subscriptionId });
     this.subscriptionId = id;
     const { resourceSubscriptions } = isObject(notifications) ? notifications : ({} as JsonObject);
     const isWatched = Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri);
