@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../dist/src/base/config/app-config.js';
 import { tierOf, upToTier } from '../../dist/src/runtime/sandbox/enforcement.js';
-import { probeHost } from '../../dist/src/runtime/sandbox/sandbox.module.js';
+import { probeHost } from '../../dist/src/runtime/sandbox/host-probe.js';
 import { Sandbox } from '../../dist/src/runtime/sandbox/sandbox.js';
 import { latencies, median, percentile, print, rounds, seconds, warmUpSeconds } from './measure.mjs';
 import { makePool, poolCall } from './pool-under-test.mjs';

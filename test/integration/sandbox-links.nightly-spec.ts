@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { upToTier } from '../../src/runtime/sandbox/enforcement.js';
-import { probeHost } from '../../src/runtime/sandbox/sandbox.module.js';
+import { probeHost } from '../../src/runtime/sandbox/host-probe.js';
 import { Sandbox } from '../../src/runtime/sandbox/sandbox.js';
 import type { HostAbilities } from '../../src/runtime/sandbox/sandbox.types.js';
 import { LauncherLab, self } from '../support/launcher-lab.js';

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { upToTier } from '../../src/runtime/sandbox/enforcement.js';
-import { probeHost } from '../../src/runtime/sandbox/sandbox.module.js';
+import { probeHost } from '../../src/runtime/sandbox/host-probe.js';
 import { Sandbox } from '../../src/runtime/sandbox/sandbox.js';
 import type { HostAbilities, SandboxField } from '../../src/runtime/sandbox/sandbox.types.js';
 import { makeTestFolder } from '../support/test-folder.js';

@@ -19,7 +19,7 @@ interface RoundState extends Round {
   readonly input: string;
   /** Milliseconds until the deadline, which is paused between two rounds. */
   readonly leftMs: number;
-  /** The state of the tool's own server. Callers hold states with this name. */
+  /** The state of the tool's own server. The name stays, because callers hold states that contain it. */
   readonly theirs: string | undefined;
 }
 
@@ -37,6 +37,7 @@ const whyForeign = {
  */
 @Injectable()
 export class CallRounds {
+  /** Encrypts states, so that callers can neither read nor change them. */
   private readonly sealed: SealedValues;
 
   constructor(

@@ -109,18 +109,6 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
-  /** Answers a call of a tool; the first step that all calls share. */
-  private answer(tool: Tool | undefined, original: CallRequest): Promise<CallAnswer> {
-    const { name } = tool?.definition ?? { name: original.tool };
-    // The tool's own name replaces a platform's alias.
-    const request = name === original.tool ? original : { ...original, tool: name };
-    const { asks } = request;
-    if (asks?.answers && !asks.round)
-      return this.rounds.continueCall(request, asks.answers, (next) => this.answer(tool, next));
-    if (!this.reports.traced) return this.decide(tool, request);
-    return this.reports.spanOfCall(request, () => this.decide(tool, request));
-  }
-
   /**
    * Checks a call before it is queued, or before a person is asked about it (`isAsked`). Its rate is counted and its page
    * looked up later, when it runs.
@@ -138,7 +126,22 @@ export class Door implements OnApplicationBootstrap {
     }
   }
 
-  /** One deadline bounds each wait of the call: for an earlier call with its key, an equal call, a process, the tool. */
+  /** Answers a call of a tool; the first step that all calls share. */
+  private answer(tool: Tool | undefined, original: CallRequest): Promise<CallAnswer> {
+    const { name } = tool?.definition ?? { name: original.tool };
+    // The tool's own name replaces a platform's alias.
+    const request = name === original.tool ? original : { ...original, tool: name };
+    const { asks } = request;
+    if (asks?.answers && !asks.round)
+      return this.rounds.continueCall(request, asks.answers, (next) => this.answer(tool, next));
+    if (!this.reports.traced) return this.decide(tool, request);
+    return this.reports.spanOfCall(request, () => this.decide(tool, request));
+  }
+
+  /**
+   * Decides how a call is answered. One deadline bounds each wait of the call: for an earlier call with its key, an equal
+   * call, a process, the tool.
+   */
   private async decide(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
     const limitMs = tool?.definition.timeoutMs ?? defaultLimitMs;
     const deadline = Deadline.ofSmallest([request.timeoutMs, limitMs]);

@@ -25,7 +25,9 @@ interface OpenQuestion {
 
 /** The stream of a caller, which shows questions. */
 interface Addressee {
+  /** Shows the question. @param id for its answer */
   send(id: string): void;
+  /** Reports that no answer is needed any more. */
   withdraw(id: string): void;
 }
 
@@ -40,7 +42,9 @@ const maxNoticeBytes = 7_900;
  */
 @Injectable()
 export class OpenQuestions {
+  /** By id. */
   private readonly open = new Map<string, OpenQuestion>();
+  /** Encrypts answers for other replicas. */
   private readonly sealed: SealedValues;
 
   constructor(

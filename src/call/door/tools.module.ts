@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../../web/auth/auth.module.js';
 import { StartupWork } from '../../base/common/startup-work.js';
-import { InvestigationsModule, InvestigationsService } from '../budgets/investigations.module.js';
+import { InvestigationsModule } from '../budgets/investigations.module.js';
+import { InvestigationsService } from '../budgets/investigations.service.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { CountersModule } from '../../base/counters/counters.module.js';

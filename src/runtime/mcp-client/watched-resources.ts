@@ -15,9 +15,10 @@ const maxWatched = 1_000;
 export class WatchedResources {
   /** Lists whose changes are subscribed to, as the server names them. */
   private lists: object = {};
+  /** Watched resources, oldest first. */
   private readonly uris = new Set<string>();
   /** Id of the request that opened the subscription. */
-  private id: string | undefined;
+  private subscriptionId: string | undefined;
   /** The resource that each requested subscription adds, by the id of its request. */
   private readonly added = new Map<string, string>();
 
@@ -26,7 +27,7 @@ export class WatchedResources {
   /** Subscribes to changes of lists. @param lists empty for no subscription yet */
   begin(lists: object): void {
     this.lists = lists;
-    if (Object.keys(lists).length > 0) this.id = this.sender.subscribe(listen, this.params());
+    if (Object.keys(lists).length > 0) this.subscriptionId = this.sender.subscribe(listen, this.params());
   }
 
   /** Adds a resource. @param id of the request @returns the subscription request that replaces it */
@@ -49,8 +50,9 @@ export class WatchedResources {
     const uri = this.added.get(id);
     if (uri === undefined) return false;
     this.added.delete(id);
-    if (this.id !== undefined) this.sender.notify('notifications/cancelled', { requestId: this.id });
-    this.id = id;
+    if (this.subscriptionId !== undefined)
+      this.sender.notify('notifications/cancelled', { requestId: this.subscriptionId });
+    this.subscriptionId = id;
     const { resourceSubscriptions } = isObject(notifications) ? notifications : ({} as JsonObject);
     const isWatched = Array.isArray(resourceSubscriptions) && resourceSubscriptions.includes(uri);
     if (!isWatched) this.uris.delete(uri);
@@ -66,6 +68,7 @@ export class WatchedResources {
     this.added.delete(id);
   }
 
+  /** Parameters of a subscription to everything. */
   private params(): object {
     const resourceSubscriptions = [...this.uris];
     const watched = resourceSubscriptions.length > 0 && { resourceSubscriptions };

@@ -18,6 +18,7 @@ export interface Slot {
   readonly release: () => void;
 }
 
+/** A user that waits for a slot. */
 interface Waiter {
   readonly user: SlotUser;
   /** Whether a request waits for the process; otherwise it is started in advance. */
@@ -58,10 +59,12 @@ export class StartSlots {
     return this.held.length;
   }
 
+  /** Number of processes that are starting. */
   get starting(): number {
     return this.starts;
   }
 
+  /** Number of users that wait. */
   get waiting(): number {
     return this.waiters.length;
   }
@@ -116,7 +119,8 @@ export class StartSlots {
       idleSince: Infinity,
       yieldIdle: () => undefined,
       advance: () => {
-        const slot = this.take(user, true);
+        const isUrgent = true;
+        const slot = this.take(user, isUrgent);
         if (slot) turn.resolve(slot);
       },
     };
@@ -144,14 +148,17 @@ export class StartSlots {
     if (urgent) this.endLongestIdle();
   }
 
+  /** Ends the longest idle process of all users, if a waiting request may have its slot. */
   private endLongestIdle(): void {
     let longest: SlotUser | undefined;
     for (const user of this.held) {
       if (user.idleSince < (longest?.idleSince ?? Infinity)) longest = user;
     }
-    if (longest && this.claim(true)) longest.yieldIdle();
+    const isIdle = true;
+    if (longest && this.claim(isIdle)) longest.yieldIdle();
   }
 
+  /** Makes a slot. */
   private slotFor(user: SlotUser): Slot {
     this.held.push(user);
     this.starts++;

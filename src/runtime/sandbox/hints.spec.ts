@@ -1,4 +1,4 @@
-import { hintFor } from './enforcement.js';
+import { hintFor } from './hints.js';
 import { isVisible } from './mounts.js';
 import { type SandboxPolicy } from './sandbox-policy.js';
 

@@ -17,7 +17,8 @@ import {
   type Variables,
 } from './command-prefixes.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
-import { brokenRule, effectiveSandbox, hintFor, noSandbox, type ProcessEnd, tierOf } from './enforcement.js';
+import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
+import { brokenRule, hintFor, type ProcessEnd } from './hints.js';
 import {
   isNetworkOpen,
   type PolicyDefaults,

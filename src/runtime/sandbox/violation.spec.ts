@@ -1,4 +1,4 @@
-import { brokenRule } from './enforcement.js';
+import { brokenRule } from './hints.js';
 
 it.each([
   ['SIGSYS', 159, /system call/],

@@ -33,7 +33,7 @@ import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { ToolBackend } from './tool-backend.js';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
-import { withOwnIcons } from '../../mcp-client/own-icons.js';
+import { withOwnIcons } from '../../mcp-client/mcp-lists.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
 import { doubtsClosedWorld, mcpDefinitionOf } from './mcp-definitions.js';
 import { McpSessionTool, callParams } from './mcp-session-tool.js';

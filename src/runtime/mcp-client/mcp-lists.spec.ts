@@ -1,4 +1,4 @@
-import { withOwnIcons } from './own-icons.js';
+import { withOwnIcons } from './mcp-lists.js';
 
 const server = 'https://tools.test:8443/mcp';
 
