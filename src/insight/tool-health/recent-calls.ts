@@ -190,6 +190,7 @@ const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): Last
   message,
 });
 
+/** The view of a tool's state. @param callers number of callers since the start of an outage */
 function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, callers = 0): ToolNowView {
   const { totalCalls = 0, successCount = 0, callerErrors = 0, findingCount = 0, p95TimeMs } = figures ?? {};
   const calls = totalCalls - callerErrors;
@@ -256,6 +257,7 @@ export class RecentCalls {
     return new Map([...courses, ...(await this.coursesOver(dayMs, now, failingLong))]);
   }
 
+  /** Courses by the calls of a period. */
   private async coursesOver(
     periodMs: number,
     now: number,
