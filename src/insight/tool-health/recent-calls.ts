@@ -248,9 +248,10 @@ export class RecentCalls {
     };
   }
 
-  /** Courses of the last hour; of the last day for tools that failed during all of it. */
+  /** Courses by the last hour; for tools that failed from its beginning, by the last day. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
+    // An outage that began in the first minutes of the hour may have begun before.
     const oldest = now - hourMs + nowMs;
     const failingLong = [...courses].filter(([, { calls }]) => calls.since < oldest).map(([tool]) => tool);
     if (failingLong.length === 0) return courses;

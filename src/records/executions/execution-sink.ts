@@ -71,6 +71,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     return { metric_id: metricId, tool_name: String(toolName) };
   }
 
+  /** Stores payloads and executions, and reports executions with findings. */
   protected async write(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
     // Payloads first, so that a visible execution has its payload.
