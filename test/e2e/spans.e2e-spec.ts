@@ -142,7 +142,7 @@ describe("an agent's spans", () => {
     expect(await send({ data: [one('1'), { ...one('3'), trace_id: '' }] })).toEqual({
       taken: 1,
       rejected: 1,
-      reason: 'Span 1 of the batch: its trace id is missing or no id',
+      reason: 'Span 1 of the batch: its trace id is missing or invalid',
     });
     const rows = await stored(`run_id = 'r-v'`);
     expect(rows.map((row) => row['span_id'])).toEqual(['1', '2']);

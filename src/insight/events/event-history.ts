@@ -20,6 +20,7 @@ interface Waiting {
   readonly event: ToolEvent;
 }
 
+/** A stored event with its sequence number. */
 interface EventRow {
   readonly seq: string;
   readonly event: ToolEvent;
@@ -132,6 +133,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     }
   }
 
+  /** Appends stored events to the ring. */
   private append(rows: readonly EventRow[]): void {
     for (const row of rows) {
       this.lastSeq = Number(row.seq);

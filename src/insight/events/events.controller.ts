@@ -15,7 +15,8 @@ import { EventPageView, EventsQuery, TopicsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
-const resumes = 'Id of the last event received; the stream resumes after it';
+/** Description of the header Last-Event-ID. */
+const lastEventId = 'Id of the last event received; the stream resumes after it';
 
 const eventsExample = [
   'id: mhq3k2x19f2c6b01-42',
@@ -33,7 +34,7 @@ export class EventsController {
   constructor(private readonly service: EventsService) {}
 
   @Get()
-  @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
+  @ApiHeader({ name: 'last-event-id', required: false, description: lastEventId })
   @ApiOperation({
     summary: 'Read events of tools, or follow them',
     description:
@@ -74,7 +75,7 @@ export class TopicStreamController {
   constructor(private readonly service: TopicStreamService) {}
 
   @Get()
-  @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
+  @ApiHeader({ name: 'last-event-id', required: false, description: lastEventId })
   @ApiOperation({
     summary: 'Follow several topics in one stream',
     description:

@@ -25,6 +25,7 @@ interface Batch {
 const announceEveryMs = 500;
 /** Max executions that an announcement lists. */
 const maxListed = 500;
+/** Limits of the ring, from which pages resume after a lost connection. */
 const ringLimits = { maxEntries: 20, maxBytes: 1_000_000 };
 
 /** Announces ended executions to the pages that follow them, at most twice a second. Costs calls nothing without followers. */
@@ -58,6 +59,7 @@ export class ExecutionNews {
     this.calls.subscribe('executed', (event) => this.onExecuted(event));
   }
 
+  /** Keeps an execution for the next announcement, if pages follow executions. */
   private onExecuted(event: ExecutedCall): void {
     if (!this.ring.news.hasListeners) return;
     if (this.waiting.length === 0) setTimeout(() => this.announce(), announceEveryMs).unref();

@@ -78,6 +78,7 @@ const withoutEffect = (issues: readonly string[], recommendations: readonly stri
 /** The failures in a reason; undefined without callers' errors. */
 type Faults = Pick<HealthReason, 'toolFaults' | 'callerErrors'> | undefined;
 
+/** The part of a tool with too few calls for a grade. */
 const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade => ({
   status: 'unknown',
   why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls, ...faults }],

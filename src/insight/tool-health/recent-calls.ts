@@ -190,6 +190,7 @@ const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): Last
   message,
 });
 
+/** The view of a tool's state. @param callers number of callers since the start of an outage */
 function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, callers = 0): ToolNowView {
   const { totalCalls = 0, successCount = 0, callerErrors = 0, findingCount = 0, p95TimeMs } = figures ?? {};
   const calls = totalCalls - callerErrors;
@@ -247,15 +248,17 @@ export class RecentCalls {
     };
   }
 
-  /** Courses of the last hour; of the last day for tools that failed during all of it. */
+  /** Courses by the last hour; for tools that failed from its beginning, by the last day. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
+    // An outage that began in the first minutes of the hour may have begun before.
     const oldest = now - hourMs + nowMs;
     const failingLong = [...courses].filter(([, { calls }]) => calls.since < oldest).map(([tool]) => tool);
     if (failingLong.length === 0) return courses;
     return new Map([...courses, ...(await this.coursesOver(dayMs, now, failingLong))]);
   }
 
+  /** Courses by the calls of a period. */
   private async coursesOver(
     periodMs: number,
     now: number,

@@ -322,6 +322,7 @@ export class ToolHealthService {
       return before.since;
     }
     const firstSeen = next?.status === status ? next.at : now;
+    // A change that may be chance is emitted only if it lasts.
     if (before.since !== null && !isClear(grade) && now - firstSeen < settleMs) {
       this.knownGrades.set(tool, { ...current, next: { status, at: firstSeen } });
       return before.since;

@@ -7,6 +7,7 @@ import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
 import type { PartHealth } from '../../base/observability/contributors.js';
 
+/** Limits of the recorder. */
 export interface RecorderSettings {
   /** Max bytes of the journal on the disk. */
   readonly maxBytes: number;

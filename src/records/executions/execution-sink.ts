@@ -15,6 +15,7 @@ import {
 import { CallerCap } from './rollups/caller-cap.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 
+/** Connection of the sink, and what it shares with the main thread. */
 export interface ExecutionSinkSettings extends SinkSettings {
   /** The memory of the ResultBacklog. */
   readonly resultBacklog: SharedArrayBuffer;
@@ -23,9 +24,11 @@ export interface ExecutionSinkSettings extends SinkSettings {
 /** Class of the advisory locks on slots: 'jour' in ASCII, to avoid collisions with locks of other programs. */
 const slotClass = 0x6a6f7572;
 const maxSlots = 256;
+/** Locks the first free slot for the connection. Parameters: class, number of slots. */
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
 
+/** Parameters: arrays of ids, times in milliseconds, previews, payloads. */
 const insertPayloadRows = `
   INSERT INTO execution_payloads (metric_id, recorded_at, preview, payload)
   SELECT metric_id, to_timestamp(at / 1000), preview, payload
@@ -68,6 +71,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     return { metric_id: metricId, tool_name: String(toolName) };
   }
 
+  /** Stores payloads and executions, and reports executions with findings. */
   protected async write(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
     // Payloads first, so that a visible execution has its payload.

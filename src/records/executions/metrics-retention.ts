@@ -14,6 +14,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 const daysAhead = 7;
 /** Name of the gauge of executions in the default partition. */
 const strayRowsName = 'toolkeeper_metrics_default_partition_rows';
+/** Provider of this gauge. */
 export const strayRows = gauge(
   strayRowsName,
   'Executions on days without a partition of their own, counted every hour up to 10,000',

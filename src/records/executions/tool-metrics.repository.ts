@@ -41,17 +41,20 @@ export interface FaultSample {
   readonly fault: boolean;
 }
 
+/** The last use of a tool; null if it was on an earlier day than the queried one. */
 interface LastUse {
   readonly toolName: string;
   /** Milliseconds since the epoch. */
   readonly lastUsed: number | null;
 }
 
+/** The execution after a mark was set or removed. `isNew`: it had no finding before. */
 type MarkedExecution = Readonly<{ project: string; tool: string; isNew: boolean }>;
 
 /** Name of the counter of executions that were marked as wrong. */
 export const findingsName = 'toolkeeper_semantic_findings_total';
 
+/** The outcome of an execution. */
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 /** Executions that took longer may be missing in the samples of a circuit, although they ended in its window. */
@@ -59,6 +62,9 @@ const maxExecutionTime = '10 minutes';
 
 /** Max time between the creation of an execution's id and its start. */
 const maxAdmissionMs = 60_000;
+
+/** Max executions that are counted around the newest failure of a tool. */
+const maxCountedAround = 1_000;
 
 /** The stored executions. Time bounds are inclusive; lists are newest first. */
 @Injectable()
@@ -264,7 +270,7 @@ export class ToolMetricsRepository {
   /** The newest failure of each tool, by tool name; callers' errors and test calls excluded. */
   async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, sql.LastFailure>> {
     if (tools.length === 0) return new Map();
-    const values = [tools.map(sanitisedText), since, maxSuccessesAfter];
+    const values = [tools.map(sanitisedText), since, maxCountedAround];
     const rows = await this.selectInProjects<sql.LastFailure & { tool: string }>(
       sql.selectLastFailures,
       values,
@@ -288,6 +294,7 @@ export class ToolMetricsRepository {
     return this.selectInProjects<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
+  /** Executions of a period, counted by tool, status and error type. */
   private counts(since: Date, until: Date, wanted: CountsWanted): Promise<CountedRow[]> {
     const { projects } = this;
     assertCountable(this, since, until);
@@ -315,8 +322,6 @@ export function assertCountable({ projects }: Reader, since: Date, until: Date):
   const limit = 'The figures of a project are counted from its executions, over 24 hours at most';
   throw new Problem('invalid_request', `${limit}: ask for a shorter period, or for all projects`);
 }
-
-const maxSuccessesAfter = 1_000;
 
 /** Errors that say nothing about the tool, or concern one replica only. */
 const inconclusiveErrors: ReadonlySet<string> = new Set(

@@ -17,6 +17,7 @@ import type { CapturedPayload } from './execution-record.js';
 
 /** Max payloads that one statement deletes. */
 const batchSize = 5_000;
+/** Parameters: time up to which payloads are deleted. */
 const deleteBatch = `
   DELETE FROM execution_payloads
   WHERE metric_id IN (SELECT metric_id FROM execution_payloads WHERE recorded_at <= $1 LIMIT ${batchSize})`;
@@ -185,6 +186,7 @@ export class ToolMetricsService {
     });
   }
 
+  /** Time of the oldest payload that is not expired. */
   private oldestPayload(): Date {
     return new Date(Date.now() - this.captureTtlMs);
   }

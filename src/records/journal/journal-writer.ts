@@ -164,7 +164,7 @@ export class JournalWriter {
     return isWritten;
   }
 
-  /** Stops all writes, because the folder belongs to another process now. */
+  /** Stops all writes: the journal is closed, or its folder belongs to another process now. */
   giveUp(): void {
     this.isClosed = true;
   }
@@ -178,6 +178,7 @@ export class JournalWriter {
     return this.batch;
   }
 
+  /** Writes the batch. If that fails, entries that must not be lost are written with a later batch. */
   private writeBatch(): void {
     const { batch } = this;
     if (!batch) return;
@@ -217,6 +218,7 @@ export class JournalWriter {
     if (this.isDiskFull) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
+  /** Writes entries to the newest segment. @throws Error if not all are written; then none is */
   private write(entries: readonly Appended[]): void {
     if (entries.length === 0) return;
     // After closing, the file descriptor may belong to another file.

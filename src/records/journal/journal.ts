@@ -133,6 +133,7 @@ export class Journal<Start extends object, End extends object> {
     );
   }
 
+  /** The state as of now. */
   get state(): JournalState {
     const { damagedLines, lastWriteFailureAt, refusedBy } = this;
     const depth = this.completed - this.settled;
@@ -230,6 +231,7 @@ export class Journal<Start extends object, End extends object> {
     this.completed += 1;
   }
 
+  /** Handles a message of the drain, and passes it to the owner unless it concerns only the journal. */
   private onDrainNews(news: DrainNews): void {
     this.refusedBy = news.event === 'retrying' ? news.state : undefined;
     if (news.event === 'settled') return this.onSettled(news);
@@ -240,6 +242,7 @@ export class Journal<Start extends object, End extends object> {
     this.emit(news);
   }
 
+  /** Counts records that are in the database. */
   private onSettled({ place, at }: Settled): void {
     // A restarted drain reports again what its predecessor committed.
     if (place <= this.settled) return;

@@ -2,11 +2,9 @@ import { closeSync, openSync, readdirSync, readSync, rmSync, statSync, writeFile
 import { join } from 'node:path';
 import { decodeLine, splitLines, type WrittenEntry } from './journal-entry.js';
 
-const suffix = '.journal';
-
 /** The path of a segment. A journal is a folder of numbered segments, of which the last one is being written. */
 export const segmentPath = (folder: string, number: number): string =>
-  join(folder, `${String(number).padStart(10, '0')}${suffix}`);
+  join(folder, `${String(number).padStart(10, '0')}.journal`);
 
 /** Names of segments: ten digits, or more without leading zeros. */
 const segmentName = /^(\d{10}|[1-9]\d{10,15})\.journal$/;
@@ -36,6 +34,7 @@ export class WrittenMark {
     this.cell = new BigInt64Array(memory);
   }
 
+  /** Sets the position in the newest segment. */
   set(segment: number, position: number): void {
     Atomics.store(this.cell, 0, (BigInt(segment) << positionBits) | BigInt(position));
   }
@@ -106,6 +105,7 @@ export class SegmentReader {
     this.fd = openSync(path, 'r');
   }
 
+  /** Damage so far. */
   get damage(): Damage {
     return { lines: this.damagedLines, bytes: this.damagedBytes };
   }

@@ -51,6 +51,7 @@ export abstract class TableSink<Row> implements DrainSink {
     return this.withClient((client) => this.write(client, records));
   }
 
+  /** Stores a record in the quarantine, with the reason. */
   async quarantine(record: JournalRecord, reason: unknown): Promise<void> {
     const row = this.rowOf(record);
     const values = { ...this.quarantineKey(row), reason: messageOf(reason), record: JSON.stringify(row) };

@@ -1,5 +1,6 @@
 import type { SpanFinding } from '../../base/semantic-errors/find-semantic-error.js';
 
+/** What a span describes: a model call, a tool call, an agent, a step around others, or something else. */
 export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
 export type SpanKind = (typeof spanKinds)[number];
 

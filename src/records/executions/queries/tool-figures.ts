@@ -69,6 +69,7 @@ export interface CountedRow {
 const sumOf = (rows: readonly CountedRow[], valueOf: (row: CountedRow) => number): number =>
   rows.reduce((total, row) => total + valueOf(row), 0);
 
+/** Counts and mean duration of calls. */
 function countsOf(rows: readonly CountedRow[]): CallCounts {
   const calls = (status: string): number => sumOf(rows, (row) => (row.status === status ? row.calls : 0));
   const totalCalls = sumOf(rows, (row) => row.calls);

@@ -6,6 +6,7 @@ export const callerSpans = [3_600, 86_400] as const;
 
 /** Length of the periods in which refusals are counted by code. Their cells have the code in the column of the caller. */
 const codeSeconds = 300;
+/** The same length in milliseconds. */
 export const codeSpanMs = codeSeconds * 1_000;
 
 /** Primary key of tool_caller_rollups. */

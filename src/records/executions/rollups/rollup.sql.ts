@@ -25,6 +25,7 @@ export const startOf = (seconds: string, time: string): string =>
 
 /** Primary key of tool_metric_rollups. */
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
+/** Columns of tool_metric_rollups that are not in its key. */
 const figures =
   'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors, findings';
 
@@ -184,6 +185,7 @@ export interface CountsWanted extends Reader {
 /** A condition on rows: the execution ran elsewhere, and its caller reported it. */
 export const ranElsewhere = `metadata @> '{"external": true}'`;
 
+/** A condition on rows or cells: they are of one of the tools, by default of any. */
 const toolsIn = (tools: readonly string[] | undefined, values: SqlValues): string =>
   tools ? `AND tool_name = ANY (${values.add(tools.map(sanitisedText))}::text[])` : '';
 

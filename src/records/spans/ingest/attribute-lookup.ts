@@ -1,5 +1,6 @@
 import { attributeNames, dialects, type Field } from './attribute-names.js';
 
+/** Attributes of a span, of its events or of its resource, by name. */
 export type Attributes = Readonly<Record<string, unknown>>;
 
 /** End of a name that stands for a list written as one attribute per member, like `llm.input_messages.0.message.role`. */
@@ -79,12 +80,14 @@ export class AttributeLookup {
     return this.candidates.has(field) || (this.fallback?.mayHold(field) ?? false);
   }
 
+  /** The value at an attribute and members of its value. */
   private at([name = '', ...members]: readonly string[]): unknown {
     if (name.endsWith(flatList)) return this.flat(name);
     if (members.length === 0) return this.get(name);
     return members.reduce<unknown>(memberOf, this.json(name));
   }
 
+  /** An attribute with JSON in a text parsed. */
   private json(name: string): unknown {
     if (!Object.hasOwn(this.attributes, name)) return this.fallback?.json(name);
     return this.once(name, () => fromJson(this.attributes[name]));

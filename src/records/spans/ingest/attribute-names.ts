@@ -223,6 +223,7 @@ export const attributeNames = {
   },
 } as const satisfies Readonly<Record<string, Names>>;
 
+/** A field of a span that is read from its attributes. */
 export type Field = keyof typeof attributeNames;
 
 /** A kind of span; or the part of a model call that has two spans. */

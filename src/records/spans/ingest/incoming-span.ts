@@ -58,6 +58,7 @@ export class IncomingBatch {
     this.spans.push(read);
   }
 
+  /** Sets the note, unless there is one. */
   remark(note: string): void {
     this.note ??= note;
   }

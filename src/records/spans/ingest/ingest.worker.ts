@@ -56,6 +56,7 @@ interface Refused {
   readonly detail: string;
 }
 
+/** Limits of the intake. */
 interface IntakeSettings {
   /** Max bytes of the journal on the disk. */
   readonly maxJournalBytes: number;
@@ -64,6 +65,7 @@ interface IntakeSettings {
   readonly retentionDays: number;
 }
 
+/** The reader of each format. */
 const decoders: Readonly<Record<SpanBatch['format'], (body: Uint8Array) => IncomingBatch>> = {
   'otlp-json': (body) => spansInJson(jsonIn(body)),
   'otlp-protobuf': spansInProtobuf,
@@ -113,7 +115,7 @@ class SpanIntake {
     }
   }
 
-  /** Reads the spans and appends the valid ones, in turns: each turn waits until the spans of the last one are in the journal. */
+  /** Reads the spans and appends the valid ones, in turns: a turn begins when the spans of the previous one are in the journal. */
   private async store(
     incoming: IncomingBatch | Refused,
     { project, keyId, clientId }: SpanBatch,
@@ -121,17 +123,18 @@ class SpanIntake {
     if ('refused' in incoming) return incoming;
     const { retentionDays } = this.settings;
     const scope: IngestScope = { project, keyId, clientId, now: Date.now(), retentionDays };
+    // Reversed, because turns take spans from the end.
     const spans = incoming.spans.reverse();
-    const all = spans.length;
+    const total = spans.length;
     const failures: ReportedFailure[] = [];
     let [taken, spentMs] = [0, 0];
     let reason: string | undefined;
     while (spans.length > 0 && spentMs < maxMs) {
       const began = performance.now();
-      const turn = takeTurn(spans, all, scope, began + turnMs);
-      const written = this.append(turn.rows);
+      const turn = takeTurn(spans, total, scope, began + turnMs);
+      const appending = this.append(turn.rows);
       spentMs += performance.now() - began;
-      if (!(await written)) return refusedAsUnwritable;
+      if (!(await appending)) return refusedAsUnwritable;
       taken += turn.rows.length;
       reason ??= turn.reason;
       if (failures.length < maxReported)
@@ -140,32 +143,32 @@ class SpanIntake {
     }
     if (spans.length > 0)
       reason ??= `The last ${spans.length} spans: the batch took more than ${maxMs / 1_000} s to read`;
-    const why = reason ?? incoming.note;
+    const reasonOrNote = reason ?? incoming.note;
     return {
       taken,
-      rejected: all - taken,
-      ...(why !== undefined && { reason: why }),
+      rejected: total - taken,
+      ...(reasonOrNote !== undefined && { reason: reasonOrNote }),
       ...(failures.length > 0 && { failures: failures.slice(0, maxReported) }),
     };
   }
 
   /** Appends rows without waiting in between, so that the journal writes them at once. @returns whether all are written */
   private async append(rows: readonly SpanRow[]): Promise<boolean> {
-    const written = await Promise.all(
+    const results = await Promise.all(
       rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
     );
-    return written.every(Boolean);
+    return results.every(Boolean);
   }
 }
 
 /**
  * Takes spans from the end of the list and reads them, until the turn is over.
- * @param all number of spans of the batch
+ * @param total number of spans of the batch
  * @param endsAt when the turn ends, by `performance.now()`
  */
 function takeTurn(
   spans: ReadSpan[],
-  all: number,
+  total: number,
   scope: IngestScope,
   endsAt: number,
 ): { readonly rows: SpanRow[]; readonly reason: string | undefined } {
@@ -179,7 +182,7 @@ function takeTurn(
       rows.push(row);
     } catch (error) {
       const why = error instanceof RejectedSpan ? error.message : `it cannot be read (${messageOf(error)})`;
-      reason ??= `Span ${all - spans.length - 1} of the batch: ${why}`;
+      reason ??= `Span ${total - spans.length - 1} of the batch: ${why}`;
     }
   }
   return { rows, reason };
@@ -249,6 +252,7 @@ function opened(): Promise<SpanIntake> {
   return opening;
 }
 
+/** Opens the journal, starts its drain, and reports its state at an interval. */
 async function open(): Promise<SpanIntake> {
   const drain = drainThread(new URL('./span-drain.worker.js', import.meta.url), sink);
   const journal = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>

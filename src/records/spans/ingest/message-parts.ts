@@ -93,6 +93,7 @@ const partMembers = {
   message_content: undefined,
 };
 
+/** Members of a message that may hold its parts. */
 const partLists = ['content', 'parts', 'contents', 'tool_calls', 'toolCalls'];
 
 /** The message itself, which may be a call or a result, and then its parts. */
@@ -193,6 +194,7 @@ export function messageText(value: unknown): string {
   return hasNoText || callsIn(value).length > 0 ? '' : textOf(value);
 }
 
+/** The text of a part; empty for a result. */
 function textOfPart(given: unknown): string {
   const part = partIn(given);
   if (typeof part === 'string') return part;

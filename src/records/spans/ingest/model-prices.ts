@@ -14,6 +14,7 @@ interface Rates {
   readonly written?: number;
 }
 
+/** The price of a model. */
 interface Price extends Rates {
   /** Rates of the whole call if it has more input tokens than `tokens`. */
   readonly over?: Rates & { readonly tokens: number };
@@ -26,21 +27,22 @@ interface PriceFile {
   readonly lists: Readonly<Record<string, Readonly<Record<string, Price>>>>;
 }
 
-const file = JSON.parse(readFileSync(join(projectRoot(), 'model-prices.json'), 'utf8')) as PriceFile;
+const priceFile = JSON.parse(readFileSync(join(projectRoot(), 'model-prices.json'), 'utf8')) as PriceFile;
 /** Prices of the latest models, because a search of the lists is slow. */
 const priceCache = new LRUCache<string, { readonly price: Price | undefined }>({
   max: 500,
   memoMethod: (model) => ({ price: priceOf(model) }),
 });
 
+/** Searches the price of a model in the lists. */
 function priceOf(model: string): Price | undefined {
   // Free variants of OpenRouter.
   if (/\/.+:free$/.test(model)) return { input: 0, output: 0 };
-  const places = placesOf(model, file.prefixes).flatMap(([lists, name]) =>
+  const places = placesOf(model, priceFile.prefixes).flatMap(([lists, name]) =>
     lists.map((id) => [id, name] as const),
   );
-  const [id, name] = places.find((place) => Object.hasOwn(file.lists[place[0]] ?? {}, place[1])) ?? [];
-  return id === undefined || name === undefined ? undefined : file.lists[id]?.[name];
+  const [id, name] = places.find((place) => Object.hasOwn(priceFile.lists[place[0]] ?? {}, place[1])) ?? [];
+  return id === undefined || name === undefined ? undefined : priceFile.lists[id]?.[name];
 }
 
 /** Tokens that a call of a model used. */

@@ -22,7 +22,8 @@ export interface IngestScope {
   readonly retentionDays: number;
 }
 
-const hourUs = 3_600_000_000;
+/** How far in the future a span may be: an hour, because clocks differ. */
+const maxAheadUs = 3_600_000_000;
 /** Max characters of texts in columns. Longer ids are rejected, other texts are cut. */
 const maxLength = { id: 64, name: 256, operation: 512, message: 4_096 };
 /** Max levels of arguments that are hashed, and of an error that is stored as JSON. */
@@ -71,12 +72,12 @@ function assertStorable(
   { traceId, spanId, startUs, finishUs }: IncomingSpan,
   { now, retentionDays }: IngestScope,
 ): void {
-  if (!traceId || traceId.length > maxLength.id) throw new RejectedSpan('its trace id is missing or no id');
-  if (!spanId || spanId.length > maxLength.id) throw new RejectedSpan('its span id is missing or no id');
+  if (!traceId || traceId.length > maxLength.id) throw new RejectedSpan('its trace id is missing or invalid');
+  if (!spanId || spanId.length > maxLength.id) throw new RejectedSpan('its span id is missing or invalid');
   if (!Number.isSafeInteger(startUs) || !Number.isSafeInteger(finishUs) || startUs <= 0)
-    throw new RejectedSpan('its start or its end is missing or no time');
-  if (startUs > now * 1_000 + hourUs || finishUs > now * 1_000 + hourUs)
-    throw new RejectedSpan('it lies more than an hour ahead: look at the clock of its sender');
+    throw new RejectedSpan('its start or end is missing or invalid');
+  if (startUs > now * 1_000 + maxAheadUs || finishUs > now * 1_000 + maxAheadUs)
+    throw new RejectedSpan('it is more than an hour in the future: check the clock of its sender');
   if (startUs < oldestKept(now, retentionDays) * 1_000)
     throw new RejectedSpan(`it started more than ${retentionDays} days ago (SPANS_RETENTION_DAYS)`);
 }
@@ -95,6 +96,7 @@ const uuidOrNull = (text: string | null): string | null =>
 /** Names of attributes that hold a status: a text, an HTTP status, or a code of OTLP. */
 const statusNames = ['status', 'status_code', 'otel.status_code', 'langfuse.observation.level'];
 
+/** OTLP's status code of an error. */
 const otlpError = 2;
 
 const isErrorStatus = (status: unknown): boolean =>
@@ -250,6 +252,7 @@ function guessKind(attributes: AttributeLookup): SpanKind {
   return attributes.find('model') === undefined ? 'other' : 'llm';
 }
 
+/** The kind and part for an entry of `kindNames`. */
 function classifiedAs(kindOrPart: KindOrPart): Classified {
   if (kindOrPart === 'outer' || kindOrPart === 'inner') return { kind: 'llm', callPart: kindOrPart };
   return { kind: kindOrPart, callPart: kindOrPart === 'llm' ? 'whole' : null };

@@ -29,6 +29,7 @@ export function spansInJson(body: unknown): IncomingBatch {
   return batch.checked();
 }
 
+/** Members beside a list of spans that are not reported as misplaced. */
 const membersWithoutSpans = new Set(['resource', 'scope', 'schemaUrl']);
 
 /** The list in a member; empty if there is none. If the owner has another member instead, the batch notes its name. */
@@ -52,7 +53,8 @@ export interface Resource {
   readonly stored: Attributes;
 }
 
-const identifiesService = /^(service|deployment|toolkeeper)\./;
+/** Names of attributes that identify the service. */
+const serviceNames = /^(service|deployment|toolkeeper)\./;
 /** Max characters of a shared attribute, its name included. */
 const maxSharedLength = 256;
 /** Max characters of all attributes of a resource that are stored with each span. */
@@ -69,7 +71,7 @@ export function resourceOf(resource: unknown, batch: IncomingBatch): Resource {
   const stored: Record<string, unknown> = {};
   let length = 0;
   for (const [name, value] of shared) {
-    if (!identifiesService.test(name)) continue;
+    if (!serviceNames.test(name)) continue;
     length += lengthOf(name, value);
     if (length > maxStoredLength) break;
     stored[name] = value;

@@ -33,6 +33,7 @@ interface Left {
 
 const maxFields = 1_048_576;
 const maxMembers = 65_536;
+/** Fresh limits. @param tooMany makes the error for too many fields */
 const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: maxMembers, tooMany });
 /** The limits of a span or a resource. */
 const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${maxFields} fields`));
@@ -169,6 +170,7 @@ function value(reader: Reader, left: Left, depth: number): unknown {
   return { stringValue: tooDeep };
 }
 
+// The fields that are read, with their numbers.
 const attributes = ['attributes', message(keyValue), maxAttributes] as const;
 const resourceFields: Message = { 1: attributes };
 const eventFields: Message = { 1: ['timeUnixNano', time], 2: ['name', text], 3: attributes };

@@ -149,8 +149,10 @@ export class SpanIngest {
 /** An interceptor for routes that read spans: they find all spans that were taken before the request. */
 export const SpansUpToDateInterceptor = upToDate(SpanIngest);
 
+/** A refusal after which the batch should be sent again. */
 const spansFull = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
 
+/** The refusal of a batch of which no span was taken. */
 function refusalOf(intake: Extract<Intake, { refused: string }> | undefined): Refusal {
   if (!intake) return spansFull('The thread that reads spans gave no answer');
   const { refused, detail } = intake;
@@ -166,6 +168,7 @@ interface NewSpans {
   readonly timestamp: string;
 }
 
+/** A project, or all of them, whose new spans pages follow. */
 interface FollowedProject {
   readonly ring: EventRing<NewSpans>;
   /** Number of spans that are taken but not announced yet. */
@@ -215,6 +218,7 @@ export class SpanNews {
     followed.unannounced = 0;
   }
 
+  /** The ring that pages of a project follow, which is made for the first of them. */
   private ringOf(project: string): EventRing<NewSpans> {
     const followed = this.followed.get(project) ?? { ring: new EventRing(ringLimits), unannounced: 0 };
     this.followed.set(project, followed);

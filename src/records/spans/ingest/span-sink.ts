@@ -50,6 +50,7 @@ const json = (value: unknown): string | null => (value === null ? null : JSON.st
 const plain = (type: string, names: string): Record<string, Column<SpanRow>> =>
   Object.fromEntries(names.split(' ').map((name) => [name, [type, (row) => row[name as 'model'] ?? null]]));
 
+/** Columns of a row by the member's name, with their types and values. */
 const columns: Readonly<Record<string, Column<SpanRow>>> = {
   startDay: ['date', startDayOf],
   ...plain(
@@ -66,7 +67,9 @@ const columns: Readonly<Record<string, Column<SpanRow>>> = {
   toolErrors: ['jsonb', (row) => json(row.toolErrors)],
 };
 
+/** Converts rows to the parameters of the statement, which reads them as `batch`. */
 const batch = new ColumnArrays(columns);
+/** Primary key of both tables. */
 const key = ['project', 'trace_id', 'span_id', 'start_day'];
 /** Columns of the table `spans`; the attributes are in `span_contents`. */
 const spanColumns = batch.names.filter((name) => name !== 'attributes');
@@ -83,6 +86,7 @@ const threadOfSpan = `CASE WHEN thread_id IS NOT NULL OR parent_span_id IS NULL 
       WHEN min(root_thread) OVER trace = max(root_thread) OVER trace THEN min(root_thread) OVER trace
       ELSE (SELECT thread_id FROM trace_threads AS known WHERE known.project = batch.project AND known.trace_id = batch.trace_id)
       END`;
+/** The values of these columns, from `batch`. */
 const insertedValues = spanColumns.map((name) => (name === 'thread_id' ? threadOfSpan : name));
 
 /** Inserts spans with their attributes. A span that exists is replaced if the new one finishes later. */

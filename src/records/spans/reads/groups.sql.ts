@@ -86,7 +86,7 @@ export const selectGroupKeys = (
     const compare = (comparison: string, value: boolean | number | undefined): void => {
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
-    compare(`${failedOf(grouping)} =`, groups.status && groups.status === 'error');
+    if (groups.status) compare(`${failedOf(grouping)} =`, groups.status === 'error');
     compare('(sum(errors) > 0) =', groups.failed);
     compare('(sum(errors) > 0) =', groups.hasErrors);
     compare(`${groupDurationMs} >=`, groups.minDurationMs);

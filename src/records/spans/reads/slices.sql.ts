@@ -27,6 +27,7 @@ const isRoot = (within: Within): string => `NOT EXISTS (
         WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id
           ${within ? `AND parent.${within} = spans.${within}` : ''})`;
 
+/** The distinct values of a column as a list. */
 const distinct = (column: string, condition = `${column} IS NOT NULL`): string =>
   `array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${condition})`;
 

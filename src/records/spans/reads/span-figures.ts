@@ -22,6 +22,7 @@ import {
 import type { Page, SpanFilter } from './span-filter.sql.js';
 import type * as views from './trace-views.dto.js';
 
+/** Runs a statement. */
 type Select = <Row>(statement: Statement) => Promise<Row[]>;
 /** Runs statements that see the same state of the database. */
 type InSnapshot = <T>(work: (select: Select) => Promise<T>) => Promise<T>;
@@ -53,6 +54,7 @@ export class SpanFigures {
     const { spans, groups = {} } = filters;
     const { by } = grouping;
     const bucketSeconds = by === 'time' ? grouping.bucketSeconds : undefined;
+    // Without conditions on spans or figures, only the runs of the page must be counted.
     const isPlainPageOfRuns = by === 'run' && isByRun(spans) && Object.keys(groups).length === 0;
     const runsRead: RunsRead = isPlainPageOfRuns
       ? (values) => runsOnPage(spans, page, values)

@@ -81,6 +81,7 @@ const idKinds = {
   span: 'spanIds',
 } as const satisfies Record<Exclude<FoundIdView['kind'], 'execution'>, keyof SpanFilter>;
 
+/** The form of an execution's id. */
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** For each kind of id that an id is, a row with the first span that has it. */
@@ -165,6 +166,7 @@ const listed = (column: string, others = '', key = column, value = key): string 
         FROM (SELECT DISTINCT ${column}${others} FROM chosen WHERE ${column} IS NOT NULL) AS each
       ) AS listed`;
 
+/** The CTEs of the lists. */
 const lists = `
     types AS (${listed('operation', ', kind, status', typeKey, typeView)}),
     names AS (${listed('title')}),

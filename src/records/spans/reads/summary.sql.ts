@@ -11,9 +11,9 @@ const maxRanked = 5;
 /** Max characters of a failed span's message, and of a tool's error. */
 const maxMessageLength = 300;
 const maxToolErrorLength = 500;
-/** Calls with the same arguments from which on they count as repeated. */
+/** Min calls with the same arguments that count as repeated. */
 const minRepetitions = 3;
-/** Failures of the same kind from which on they count as repeated. */
+/** Min failures of the same kind that count as repeated. */
 const minFailures = 2;
 
 /** p50, p95 and p99 by nearest rank: each is the duration of an actual span. */
@@ -147,8 +147,10 @@ interface Section {
   readonly max?: number;
 }
 
+/** Members that all entries for a span have. */
 const ofSpan = { span_id: 'span_id', trace_id: 'trace_id', operation: 'operation' };
 
+/** The lists of a summary by name. */
 const sections: Readonly<Record<string, Section>> = {
   by_operation: {
     item: { name: 'operation', count: 'spans' },

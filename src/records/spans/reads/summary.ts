@@ -24,6 +24,7 @@ interface Totals {
   readonly avg_ttft: number | null;
 }
 
+/** The figures of all spans in a summary. */
 interface SummaryFigures {
   readonly total_spans: number;
   readonly by_operation: Readonly<Record<string, number>>;
@@ -124,6 +125,7 @@ export function comparisonOf(a: SpansSummary, b: SpansSummary) {
   return { a, b, differences: Object.fromEntries(pairs) };
 }
 
+/** The figures that are compared. */
 function figuresOf({ summary, latency }: SpansSummary): Record<string, number> {
   return {
     total_spans: summary.total_spans,

@@ -5,6 +5,7 @@ import type { GroupBody, ListRunsQuery, ListSpansQuery, Period, StatsQuery } fro
 
 const hourMs = 3_600_000;
 const dayUs = 24 * hourMs * 1_000;
+/** Length of each period. */
 const periodMs: Readonly<Record<Period, number>> = {
   last_hour: hourMs,
   last_day: 24 * hourMs,

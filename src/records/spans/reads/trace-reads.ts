@@ -41,6 +41,7 @@ export class TraceReads {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
   }
 
+  /** One page of spans, with the number of all that match. */
   async spans(filter: SpanFilter, page: sql.SpanPage): Promise<views.Listed<views.SpanView>> {
     const data = await this.select<views.SpanView>(sql.selectSpans(filter, page));
     const { length } = data;
@@ -60,6 +61,7 @@ export class TraceReads {
     return { data: data.map(({ key, run_ids: _, ...figures }) => ({ run_id: key, ...figures })), pagination };
   }
 
+  /** Groups of spans with their figures, the newest first. */
   async groups(
     grouping: Grouping,
     filters: GroupFilters,
@@ -80,6 +82,7 @@ export class TraceReads {
     return this.spanFigures.settle();
   }
 
+  /** Labels with the number of their spans, the most frequent first, and the number of all labels. */
   async labels(
     filter: SpanFilter,
     limit: number,
@@ -121,12 +124,13 @@ export class TraceReads {
     return spans.length > 0 ? bottlenecks(spans) : undefined;
   }
 
+  /** A summary of spans for agents. */
   async summary(filter: SpanFilter): Promise<SpansSummary> {
     const rows = await this.select<SummaryRow>(selectSummary(filter), inMemory);
     return summaryOf(rows);
   }
 
-  /** @returns how many spans were deleted */
+  /** Deletes spans that were sent. @returns the number of deleted spans */
   async delete(filter: SpanFilter): Promise<number> {
     const [row] = await this.select<{ deleted: number }>(sql.deleteSpans(filter));
     return row?.deleted ?? 0;
