@@ -72,7 +72,10 @@ const maxGrants = 20;
 export class UiSessionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Creates a session, and deletes those without a stream for a minute. @returns false if the caller has `maxSessions` already */
+  /**
+   * Creates a session, and deletes those without a stream for a minute.
+   * @returns false if the caller has `maxSessions` already
+   */
   async create(id: string, caller: string): Promise<boolean> {
     await this.db.query(
       `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
