@@ -64,7 +64,7 @@ const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '
 const isExpired = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
 /** Max sessions of a caller. */
 export const maxSessions = 100;
-/** Max callers that may ask for a page. */
+/** Max callers with a grant for a page that has not expired. */
 const maxGrants = 20;
 
 /** Rows of `ui_sessions` and `ui_calls`. Each statement for a page is restricted to the page's own caller. */
@@ -128,7 +128,7 @@ export class UiSessionsRepository {
       `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
          'name', $3::text, 'status', 'asked', 'until', now() + interval '30 minutes'))
        WHERE id = $1 AND coalesce(${isExpired('grants->$2::text')}, true)
-         AND (SELECT count(*) FROM jsonb_object_keys(grants)) < ${maxGrants}`,
+         AND (SELECT count(*) FROM jsonb_each(grants) WHERE NOT ${isExpired('value')}) < ${maxGrants}`,
       [id, caller, name],
     );
   }
