@@ -43,10 +43,10 @@ export type LocalTool = ToolSource &
  * @throws CliError `usage` if there is no tool
  */
 export function toolAt(path: string, name?: string): ToolSource {
-  const at = resolve(path);
-  const stats = statSync(at, { throwIfNoEntry: false });
-  if (!stats) throw new CliError(`there is nothing at ${at}`, exit.usage);
-  const found = stats.isDirectory() ? toolInFolder(at) : toolInFile(at);
+  const absolutePath = resolve(path);
+  const stats = statSync(absolutePath, { throwIfNoEntry: false });
+  if (!stats) throw new CliError(`there is nothing at ${absolutePath}`, exit.usage);
+  const found = stats.isDirectory() ? toolInFolder(absolutePath) : toolInFile(absolutePath);
   const tool = { ...found, ...(name !== undefined && { name }) };
   if (toolNamePattern.test(tool.name)) return tool;
   throw new CliError(
@@ -125,8 +125,8 @@ export interface Bundle {
 export function bundleAt(path: string, name?: string): Bundle | undefined {
   const { command, workingDir, ...others } = toolAt(path, name);
   if (command === undefined) return undefined;
-  const at = resolve(path);
-  const source = basename(at) === 'tool.json' ? dirname(at) : at;
+  const absolutePath = resolve(path);
+  const source = basename(absolutePath) === 'tool.json' ? dirname(absolutePath) : absolutePath;
   const folder = statSync(source).isDirectory() ? source : dirname(source);
   if (workingDir != null && resolve(workingDir) !== folder)
     throw new CliError(

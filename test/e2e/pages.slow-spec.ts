@@ -336,6 +336,20 @@ describe('another key', () => {
     expect(body.code).toBe('ui_not_granted');
   });
 
+  it('may ask although many others asked long ago', async () => {
+    const tab = await open(ann);
+    await tk.db.dataSource.query(
+      `UPDATE ui_sessions SET grants = (
+         SELECT jsonb_object_agg('key-' || n, jsonb_build_object(
+           'name', 'another', 'status', 'asked', 'until', now() - interval '1 s'))
+         FROM generate_series(1, 20) AS n)
+       WHERE id = $1`,
+      [tab.id],
+    );
+    expect((await call(bob, 'get_current_page', { uiSession: tab.id })).body.code).toBe('ui_not_granted');
+    await until(() => tab.grants.some(({ id }) => id === bob.id), { what: 'the page to be asked' });
+  });
+
   it('of a page that nobody asked for cannot be let in', async () => {
     const tab = await open(ann);
     expect(await tab.send('PUT', `grants/${bob.id}`)).toBe(404);

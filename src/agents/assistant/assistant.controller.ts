@@ -1,10 +1,35 @@
-import { applyDecorators, Body, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import {
+  applyDecorators,
+  Body,
+  createParamDecorator,
+  Delete,
+  type ExecutionContext,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+} from '@nestjs/common';
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { Problem } from '../../base/common/errors.js';
+import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { Answers, OfProject } from '../../records/spans/reads/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './assistant.dto.js';
-import { AssistantService, type ChatCaller, CurrentCaller } from './assistant.service.js';
+import { AssistantService, type ChatCaller } from './assistant.service.js';
+
+/** Injects the caller, who owns the chats. @throws Problem `unauthorized` without a key if keys are required */
+const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): ChatCaller => {
+  const http = context.switchToHttp();
+  const request = http.getRequest<FastifyRequest>();
+  const principal = principalOf(request);
+  const { keyId, keyless, userId } = principal;
+  if (keyless) throw new Problem('unauthorized', 'The assistant needs a key: sign in, or send one');
+  const owner = keyId ?? `user:${userId}`;
+  return { owner, project: projectOf(request), principal, address: request.ip, reply: http.getResponse() };
+});
 
 /** The beginning of a stream, for the API's description. */
 const streamExample = [

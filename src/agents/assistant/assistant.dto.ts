@@ -68,6 +68,7 @@ export class ChatUsageView {
   readonly cost!: number | null;
 }
 
+/** Limits of a chat and of its turns. */
 export class ChatLimitsView {
   @Count(20) readonly stepsPerTurn!: number;
   @Count(60) readonly callsPerTurn!: number;

@@ -1,8 +1,8 @@
-import { createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
 import { CallRates, holderOf } from '../../web/auth/call-rates.js';
-import { type Principal, principalOf, projectOf } from '../../web/auth/principal.decorator.js';
+import type { Principal } from '../../web/contract/principal.js';
 import { Problem } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
@@ -31,17 +31,6 @@ export interface ChatCaller extends ChatOwner {
   readonly address: string;
   readonly reply: FastifyReply;
 }
-
-/** Injects the caller, who owns its chats. @throws Problem `unauthorized` without a key if keys are required */
-export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): ChatCaller => {
-  const http = context.switchToHttp();
-  const request = http.getRequest<FastifyRequest>();
-  const principal = principalOf(request);
-  const { keyId, keyless, userId } = principal;
-  if (keyless) throw new Problem('unauthorized', 'The assistant needs a key: sign in, or send one');
-  const owner = keyId ?? `user:${userId}`;
-  return { owner, project: projectOf(request), principal, address: request.ip, reply: http.getResponse() };
-});
 
 /** Chats of the caller. Each method throws Problem `not_found` for chats of others. */
 @Injectable()

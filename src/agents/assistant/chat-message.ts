@@ -81,6 +81,7 @@ function knownPartOf(part: Part): KnownPart {
   return { state: part.state, approvalId: part.approval?.id, questionId: part.question?.questionId };
 }
 
+/** The first and the last chunk of one answer of the model. */
 const stepStart: Chunk = { type: 'start-step' };
 export const stepEnd: Chunk = { type: 'finish-step' };
 

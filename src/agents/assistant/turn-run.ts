@@ -201,13 +201,13 @@ export class TurnRun {
     const { maxTokens, maxCost } = this.limits;
     const { inputTokens, outputTokens, cost } = this.usage;
     const tokens = inputTokens + outputTokens;
-    const another = 'begin another chat';
+    const advice = 'begin another chat';
     if (stepsIn(this.message).length >= maxSteps)
       return `A turn may take ${maxSteps} steps, and this one has: send another message to go on`;
     if (maxTokens > 0 && tokens >= maxTokens)
-      return `This chat has used ${tokens} tokens of the ${maxTokens} it may (ASSISTANT_MAX_TOKENS): ${another}`;
+      return `This chat has used ${tokens} tokens of the ${maxTokens} it may (ASSISTANT_MAX_TOKENS): ${advice}`;
     if (maxCost > 0 && cost !== null && cost >= maxCost)
-      return `This chat has cost $${cost.toFixed(2)} of the $${maxCost} it may (ASSISTANT_MAX_COST): ${another}`;
+      return `This chat has cost $${cost.toFixed(2)} of the $${maxCost} it may (ASSISTANT_MAX_COST): ${advice}`;
     return undefined;
   }
 

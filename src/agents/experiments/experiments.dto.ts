@@ -37,6 +37,7 @@ export class ExperimentSpanParams {
   @Text(512, { example: '00f067aa0ba902b7' }) readonly id!: string;
 }
 
+/** Options of a read of the model call from which experiments of a span start. */
 export class OriginalQuery extends ProjectQuery {
   @OptionalText(512, { description: 'Required if the span occurs in several traces' })
   readonly trace_id?: string;

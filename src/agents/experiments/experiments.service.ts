@@ -105,7 +105,10 @@ export class ExperimentsService {
     if (deleted.run_id !== null) this.runs.stop(deleted.run_id);
   }
 
-  /** Runs an experiment to its end; counts as a call of the caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
+  /**
+   * Runs an experiment to its end; counts as a call of the caller.
+   * @throws Problem `not_found`, `conflict`; Refusal `rate_limited`
+   */
   async run(
     project: string,
     id: string,

@@ -179,7 +179,10 @@ export class PlaybookCatalogueService {
 /** Hash of all of the author's fields, the description included. */
 const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
 
-/** Refuses versions that cannot be stored. @throws Problem with all entries, if there are any; `conflict` if the only fault is that versions exist */
+/**
+ * Refuses versions that cannot be stored.
+ * @throws Problem with all entries, if there are any; `conflict` if the only fault is that versions exist
+ */
 function refuseVersions(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
   const errors = [...notGreater, ...taken];
   if (errors.length === 0) return;

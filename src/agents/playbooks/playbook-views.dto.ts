@@ -167,6 +167,7 @@ export class PlaybookStatusView extends PlaybookVersionKeyView {
   @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
 }
 
+/** The answer to a deprecation. */
 export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'deprecated') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
@@ -174,6 +175,7 @@ export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @Example('Use cluster-dns-cache instead') readonly deprecation_notice!: string;
 }
 
+/** The answer to an archiving. */
 export class PlaybookArchivedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'archived') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;

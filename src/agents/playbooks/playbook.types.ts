@@ -1,6 +1,7 @@
 /** Values for which a playbook is meant, by short key (`environment`); `*` means any. */
 export type PlaybookLabels = Readonly<Record<string, string | readonly string[]>>;
 
+/** Statuses of a version; `transitions` has the changes between them. */
 export const playbookStatuses = ['active', 'disabled', 'deprecated', 'archived'] as const;
 export type PlaybookStatus = (typeof playbookStatuses)[number];
 

@@ -36,7 +36,7 @@ const importBodySchema: Schema = {
   ],
 };
 
-const retries = {
+const retryPlaybook = {
   playbook_id: 'retry-storm-calm',
   version: '1.0.0',
   name: 'Calm a storm of retries',
@@ -45,7 +45,7 @@ const retries = {
   signals: ['retry budget exhausted'],
   content: { kind: 'RemediationPlaybook', steps: [{ name: 'cap', action: 'ReconfigureResource' }] },
 };
-const cache = {
+const cachePlaybook = {
   playbook_id: 'cache-stampede-damp',
   version: '1.0.0',
   name: 'Damp a cache stampede',
@@ -56,9 +56,9 @@ const cache = {
 };
 
 const importExamples: Examples = {
-  list: { summary: 'A list', value: [retries, cache] },
-  one: { summary: 'One playbook, which exists already', value: retries },
-  wrapped: { summary: "In this server's list format", value: { playbooks: [cache] } },
+  list: { summary: 'A list', value: [retryPlaybook, cachePlaybook] },
+  one: { summary: 'One playbook, which exists already', value: retryPlaybook },
+  wrapped: { summary: "In this server's list format", value: { playbooks: [cachePlaybook] } },
 };
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */

@@ -86,8 +86,8 @@ export const getExecutionTool = (metrics: ToolMetricsRepository, consoleUrl: str
       const { keyId: _keyId, labels: _labels, projectId: _projectId, stderrTail, ...notes } = metadata;
       // Only for admins, because the end of stderr may hold data of other projects' calls.
       const stderr = principal.scopes.has('tools:admin') && stderrTail !== undefined && { stderrTail };
-      const more = { toolFault, isTest, inputSize, outputSize, link: `${consoleUrl}/executions/${id}` };
-      return withoutNulls({ ...notes, ...stderr, ...membersOf(row, maxSingleError), ...more }) as object;
+      const details = { toolFault, isTest, inputSize, outputSize, link: `${consoleUrl}/executions/${id}` };
+      return withoutNulls({ ...notes, ...stderr, ...membersOf(row, maxSingleError), ...details }) as object;
     },
   });
 

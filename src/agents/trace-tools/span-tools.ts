@@ -57,11 +57,11 @@ export const getSpanContentTool = (reads: TraceReads): Tool =>
       const wanted = distinctSpans(ids, maxSpans, 'retrieved');
       const { data: spans } = await reads.spans({ project, spanIds: wanted }, { limit: maxFound, offset: 0 });
       const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
-      const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };
+      const notFound = wanted.filter((id) => !spans.some((span) => span.span_id === id));
       const form = full ? inFull : inExcerpts;
       return fitted(
         full ? excerptSharesInFull : excerptShares,
-        (share) => ({ data: inOrder.map((span) => form(span, share)), ...rest }),
+        (share) => ({ data: inOrder.map((span) => form(span, share)), not_found: notFound }),
         full ? maxBytesInFull : maxBytes,
       );
     },

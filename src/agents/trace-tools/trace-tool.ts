@@ -9,6 +9,7 @@ import { ToolFailure } from '../../web/contract/tool-outcome.js';
 /** Max bytes of a trace tool's answer, as JSON: 32 KiB with the `success` that is added to it. */
 export const maxBytes = 32_768 - 64;
 
+/** Definition of a trace tool. */
 interface TraceToolSpec<Query> {
   readonly name: string;
   readonly description: string;
@@ -106,7 +107,11 @@ function listOf(given: Ids): readonly string[] | undefined {
   return present.length > 0 ? present : undefined;
 }
 
-/** The requested ids without duplicates. @param verb for the message, such as "retrieved" @throws ToolFailure for more than `max` */
+/**
+ * The requested ids without duplicates.
+ * @param verb for the message, such as "retrieved"
+ * @throws ToolFailure for more than `max`
+ */
 export function distinctSpans(ids: readonly string[], max: number, verb: string): string[] {
   const distinct = [...new Set(ids)];
   if (distinct.length <= max) return distinct;

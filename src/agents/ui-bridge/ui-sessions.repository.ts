@@ -64,7 +64,7 @@ const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '
 const isExpired = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
 /** Max sessions of a caller. */
 export const maxSessions = 100;
-/** Max callers that may ask for a page. */
+/** Max callers with a grant for a page that has not expired. */
 const maxGrants = 20;
 
 /** Rows of `ui_sessions` and `ui_calls`. Each statement for a page is restricted to the page's own caller. */
@@ -72,7 +72,10 @@ const maxGrants = 20;
 export class UiSessionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Creates a session, and deletes those without a stream for a minute. @returns false if the caller has `maxSessions` already */
+  /**
+   * Creates a session, and deletes those without a stream for a minute.
+   * @returns false if the caller has `maxSessions` already
+   */
   async create(id: string, caller: string): Promise<boolean> {
     await this.db.query(
       `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
@@ -125,7 +128,7 @@ export class UiSessionsRepository {
       `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
          'name', $3::text, 'status', 'asked', 'until', now() + interval '30 minutes'))
        WHERE id = $1 AND coalesce(${isExpired('grants->$2::text')}, true)
-         AND (SELECT count(*) FROM jsonb_object_keys(grants)) < ${maxGrants}`,
+         AND (SELECT count(*) FROM jsonb_each(grants) WHERE NOT ${isExpired('value')}) < ${maxGrants}`,
       [id, caller, name],
     );
   }

@@ -34,7 +34,10 @@ const maxYamlBytes = 1_048_576;
 const maxYamlImports = 5;
 /** Max imports of YAML at a time by one caller. */
 const maxYamlImportsOfCaller = 3;
-/** Time to read a YAML text. A thousand playbooks take one or two seconds; a hostile text (40,000 keys in one map) takes minutes. */
+/**
+ * Time to read a YAML text. A thousand playbooks take one or two seconds; a hostile text (40,000 keys in one map) takes
+ * minutes.
+ */
 const yamlTimeoutMs = 10_000;
 /** Memory limit of the thread that reads YAML. */
 const yamlHeapMb = 512;

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../../base/common/json.js';
 import type { SpanView } from '../../../records/spans/reads/trace-views.dto.js';
 import type { SpanContents } from '../../../records/spans/ingest/span-texts.js';
 
+/** Types and severities of issues that a model may report. */
 export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
 export const issueSeverities = ['high', 'medium', 'low'] as const;
 /** Subjects that an analysis may look for first. */

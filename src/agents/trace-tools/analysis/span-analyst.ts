@@ -163,9 +163,9 @@ const noteChars = 40;
 /** The beginning (two thirds) and the end of a text that is too long. */
 function cut(whole: string, maxChars: number): string {
   if (whole.length <= maxChars) return whole;
-  const kept = Math.max(0, maxChars - noteChars);
-  const tail = Math.floor(kept / 3);
-  return endsOf(whole, kept - tail, tail);
+  const shownChars = Math.max(0, maxChars - noteChars);
+  const tail = Math.floor(shownChars / 3);
+  return endsOf(whole, shownChars - tail, tail);
 }
 
 /** One line about a span. */
