@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { until } from '../support/wait.js';
 import fc from 'fast-check';
 import type { PoolFailure } from '../../src/runtime/process-pool/pool.types.js';
-import { probeExecutable } from '../../src/runtime/custom-tools/launch/tool-inspector.js';
+import { probeExecutable } from '../../src/runtime/custom-tools/launch/probe-executable.js';
 import type { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
 import { StartSlots } from '../../src/runtime/process-pool/start-slots.js';
 import { makeTemplateProject, templateFolder } from '../support/template-project.js';

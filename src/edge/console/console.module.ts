@@ -12,7 +12,10 @@ import { StaticFile } from '../../web/rest/static-file.js';
 /** Cache control of assets, whose names contain a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';
 
-/** Content security policy of the page: allows scripts and styles of this server only. The nonce is for the style element that the code editor creates. */
+/**
+ * Content security policy of the page: allows scripts and styles of this server only. The nonce is for the style element
+ * that the code editor creates.
+ */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'none'",

@@ -38,7 +38,10 @@ export class McpAsks {
     return [randomUUID(), ...(declared.length > 0 ? declared : ['form'])].join('.');
   }
 
-  /** How a call can ask its client; undefined if it cannot. @param send puts a message on the stream that answers the call */
+  /**
+   * How a call can ask its client; undefined if it cannot.
+   * @param send puts a message on the stream that answers the call
+   */
   forCall({ message, isModern, request }: Incoming, send: (message: Message) => void): Asks | undefined {
     if (isModern) return roundsOf(message.params ?? {});
     const declared = String(request.headers[sessionHeader] ?? '')

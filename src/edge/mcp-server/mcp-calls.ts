@@ -64,6 +64,7 @@ export class McpCalls {
     if (key !== undefined) this.cancellable.get(key)?.cancel();
   }
 
+  /** Checks a request and runs its call, as a task if the client and the tool allow it. */
   private async call(incoming: Incoming): Promise<McpAnswer> {
     const { message, isModern, request, reply } = incoming;
     const { name: calledAs, arguments: given, _meta: about = {} } = message.params ?? {};

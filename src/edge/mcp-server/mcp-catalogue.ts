@@ -216,6 +216,7 @@ export class McpCatalogue {
       : errorOf(message.id, code, `There is no resource ${uri}`, { uri });
   }
 
+  /** Forwards updates of a resource to the client's stream from now on. */
   private async subscribe(incoming: Incoming): Promise<McpAnswer> {
     const { message, request } = incoming;
     const uri = textIn(message.params, 'uri');

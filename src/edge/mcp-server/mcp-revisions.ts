@@ -119,6 +119,7 @@ interface RepeatedMember {
   readonly header: string;
 }
 
+/** Beginning of the names of headers that repeat members of an input. */
 const headerPrefix = 'Mcp-Param-';
 /** Schema keyword that names the header in which the member is repeated. */
 const annotation = 'x-mcp-header';

@@ -60,7 +60,10 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     );
   }
 
-  /** Stores a new or changed server. @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request` */
+  /**
+   * Stores a new or changed server.
+   * @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request`
+   */
   async save(server: StoredServer, { isNew }: { isNew: boolean }): Promise<VirtualServer> {
     const { name, members, instructions } = server;
     if (isNew && this.known.has(name))

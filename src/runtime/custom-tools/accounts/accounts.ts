@@ -66,6 +66,7 @@ const cipherId = (server: string, user: string): string => `account ${server} ${
 /** Accounts of callers at MCP servers. Tokens are cached in memory until they expire, and encrypted in the database. */
 @Injectable()
 export class Accounts implements OnApplicationBootstrap {
+  /** Grants by `keyOf`. */
   private readonly cached = new LRUCache<string, Grant>({ max: maxCached });
   /** Callers' access tokens that can be exchanged, by owner (see `ownerOf`), until they expire. */
   private readonly subjects = new LRUCache<string, TokenText>({ max: maxCached });
@@ -73,9 +74,12 @@ export class Accounts implements OnApplicationBootstrap {
   private readonly missingScopes = new LRUCache<string, string>({ max: maxCached });
   /** Reads and renewals in progress, so that concurrent calls share them. */
   private readonly flights = new SingleFlight<Grant>();
+  /** Limits concurrent refreshes. */
   private readonly refreshing = bulkhead(maxRefreshes, maxCached);
+  /** Encrypts sign-in links. */
   private readonly links: SealedValues;
-  readonly ownPort: () => number | undefined;
+  /** The port on which this server listens. */
+  private readonly ownPort: () => number | undefined;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,

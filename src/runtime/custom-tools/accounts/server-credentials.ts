@@ -9,6 +9,9 @@ import type { Accounts, AccountServer } from './accounts.js';
 import { clientToken, type Grant, type OAuthServer } from './oauth-flow.js';
 import type { Answer } from '../../mcp-client/remote-answer.js';
 
+/** Retry hint while an authorization server issues no token. */
+const retryAfterMs = 1_000;
+
 /** The header in which a server says why it refuses a token. */
 const challengeOf = ({ headers }: Answer): string => String(headers['www-authenticate'] ?? '');
 const lacksScope = (answer: Answer): boolean =>
@@ -33,6 +36,7 @@ export class SharedCredential implements Credential {
     return this.token();
   }
 
+  /** Requests a token. Until the answer, all callers wait for this one. */
   private requestGrant(): Promise<Grant> {
     this.renewAt = Infinity;
     const grant = clientToken(this.server);
@@ -77,7 +81,7 @@ export class ServerAccounts {
       if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller, error);
       if (this.isExchanged(caller))
         throw new Refusal('tool_unavailable', `${this.server.name}: ${messageOf(error)}`, {
-          retryAfterMs: 1_000,
+          retryAfterMs,
         });
       // Other errors are left to the call, which needs the token and reports them.
     }
@@ -139,7 +143,7 @@ export class ProcessAccounts extends ServerAccounts {
     const token = this.tokens.get(user);
     if (token !== undefined) return token;
     const detail = `${this.server.name}: its authorization server issues no token now`;
-    throw new Refusal('tool_unavailable', detail, { retryAfterMs: 1_000 });
+    throw new Refusal('tool_unavailable', detail, { retryAfterMs });
   }
 
   /** Also stores the token for the caller's processes. */

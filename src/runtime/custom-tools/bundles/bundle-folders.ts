@@ -193,6 +193,7 @@ async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
   }
 }
 
+/** Reads a file; `content` is null if it is no text or larger than `maxSize`. */
 async function readBundled(path: string, maxSize: number) {
   const file = await open(path);
   try {

@@ -151,6 +151,7 @@ async function findExecutable(
   throw wrong('/command', `${JSON.stringify(command)} ${obstacle ? `cannot be run: ${obstacle}` : reason}`);
 }
 
+/** Paths at which a command may be. @param path the PATH on which a bare name is looked up */
 function candidatesFor(command: string, cwd: string, path: string): string[] {
   if (command.includes('/')) return [isAbsolute(command) ? command : resolve(cwd, command)];
   return path.split(delimiter).map((folder) => join(folder, command));
@@ -162,6 +163,7 @@ export async function checkExecutable(path: string): Promise<void> {
   if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
 }
 
+/** Why a file cannot be executed by anybody; undefined if it can. */
 async function whyNotExecutable(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isFile()) return 'is not a file';
@@ -307,11 +309,12 @@ export class CommandRules {
     return path;
   }
 
-  private outsideRoots(pointer: string, place: string, folder: string) {
+  /** The problem of a path outside the allowed roots. @param folder the root that would allow it */
+  private outsideRoots(pointer: string, path: string, folder: string) {
     const roots = [...(this.config.allowedRoots ?? []), folder].join(',');
     return wrong(
       pointer,
-      `leads to ${place}, ${outsideOfRoots}: ${bundleAdvice}; to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${roots}`,
+      `leads to ${path}, ${outsideOfRoots}: ${bundleAdvice}; to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${roots}`,
     );
   }
 

@@ -3,8 +3,10 @@ import type { ToolAnnotations } from '../../../web/contract/tool.js';
 import type { StoredEnv } from '../../secrets/env-cipher.js';
 import { ToolSettings } from './tool-settings.js';
 
+/** `inactive`: an operator disabled it; `error`: its program cannot be started. */
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];
+/** Result of the last health check; `unknown` before the first one. */
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 

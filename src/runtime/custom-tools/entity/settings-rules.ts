@@ -75,6 +75,7 @@ function checkCredentials(tool: CustomTool): void {
     );
 }
 
+/** @throws Problem `invalid_request` if it is no web address, or contains credentials */
 function checkUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol))
@@ -82,6 +83,7 @@ function checkUrl(text: string): void {
   if (url.username || url.password) throw wrong('/url', 'must hold no credentials: give them in headers');
 }
 
+/** Checks a header that is sent to a server. @throws Problem `invalid_request` */
 function checkHeader(name: string, value: string, env: object): void {
   const field = `/headers/${name}`;
   if (!headerName.test(name))
@@ -181,6 +183,7 @@ export function checkSettings(tool: CustomTool, maxPoolSize: number, given: Cust
   if (tool.cacheTtlMs && !tool.annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
 }
 
+/** Checks the settings of an MCP server. @throws Problem `invalid_request` */
 function checkServer({ name, keepAlive }: CustomTool, { inputSchema }: CustomToolUpdate): void {
   if (!isServerName(name))
     throw wrong('/name', 'must hold no "__" and not end with "_": its tools are called name__tool');
@@ -189,6 +192,7 @@ function checkServer({ name, keepAlive }: CustomTool, { inputSchema }: CustomToo
     throw wrong('/inputSchema', 'must be left out: an MCP server lists the schemas of its tools itself');
 }
 
+/** Checks the number of processes. @throws Problem `invalid_request` */
 function checkPool({ poolSize, minProcesses, keepAlive }: CustomTool, maxPoolSize: number): void {
   if (poolSize > maxPoolSize) {
     throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);

@@ -6,6 +6,7 @@ import { CustomTool, type ToolStatus } from './custom-tool.entity.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 import { CustomToolRevision, type RevisionSource } from './tool-revision.entity.js';
 
+/** PostgreSQL's error code for a duplicate key. */
 const uniqueViolation = '23505';
 
 /** Author and cause of a change. */

@@ -66,7 +66,7 @@ export class DryRunsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
-    const makeRequest = () => this.planner.bundled(name, uploadIn(request));
+    const makeRequest = () => this.planner.requestWithBundle(name, uploadIn(request));
     return this.run(name, callIn(query), makeRequest, request, reply);
   }
 

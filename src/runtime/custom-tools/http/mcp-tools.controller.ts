@@ -31,6 +31,7 @@ const definitionExample = {
   inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
 };
 
+/** A tool of an MCP server, with its state and definitions. */
 class McpToolView {
   @ApiProperty({ example: 'files__read_file', description: 'Name for agents' })
   readonly name!: string;
@@ -113,7 +114,7 @@ export class McpToolsController {
     const tool = await this.repository.get(name);
     assertServer(tool);
     const server = this.running.server(name);
-    const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
+    const reviews = server?.allReviews() ?? reviewTools(tool.definitions ?? [], undefined);
     return {
       listHash: server?.listing?.hash ?? null,
       data: reviews.map((review) => this.view(name, review)),
@@ -146,7 +147,7 @@ export class McpToolsController {
         );
       if (hash !== listHash)
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
-      tool.definitions = approve(server.review(), tools);
+      tool.definitions = approve(server.allReviews(), tools);
     };
     const approved = await this.manager.store({ name, edit }, { source: 'approve', by, reason });
     return customToolView(approved, this.running);

@@ -130,7 +130,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.store(await this.planner.bundled(name, uploadIn(request), 'create'), userId);
+    return this.store(await this.planner.requestWithBundle(name, uploadIn(request), 'create'), userId);
   }
 
   @Put('bundle')
@@ -152,7 +152,11 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.store(await this.planner.bundled(name, uploadIn(request), 'change'), userId, reason);
+    return this.store(
+      await this.planner.requestWithBundle(name, uploadIn(request), 'change'),
+      userId,
+      reason,
+    );
   }
 
   @Get('bundle')

@@ -11,7 +11,7 @@ import { BundleFolders } from '../bundles/bundle-folders.js';
 import { initialTool } from '../entity/settings-rules.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
 import { LaunchPreparation } from './launch-preparation.js';
-import { processLimits } from './tool-inspector.js';
+import { processLimits } from './probe-executable.js';
 import { ToolSandbox } from './tool-sandbox.js';
 
 /** Prepares tools for `toolkeeper tool dev` without a running server. */

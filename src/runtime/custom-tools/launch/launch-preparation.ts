@@ -81,27 +81,35 @@ export class LaunchPreparation {
     const { bundle } = tool;
     const accounts = this.processAccounts(tool, ownEnv);
     const env = accounts ? withoutSignIn(ownEnv) : ownEnv;
+    const { root, customTools } = this.config;
     const location = bundle
       ? await locateBundle(tool, await this.bundles.folderOf(bundle, { verify: verifyBundle }))
-      : await locateProgram(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
+      : await locateProgram(tool, this.rules.scriptOf(tool), root, customTools.dir);
     // A bundle has another folder on each replica, so the path of its command is not compared.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
     const mayBringCode = bundle !== null && this.config.bundles.maxBytes > 0;
     const whyNotRun = (program: string): Promise<string | undefined> =>
       this.sandbox.whyNotRun(tool.userNumber, program);
-    const { root } = this.config;
     const target = { ...location.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, target, env, root, this.rules, whyNotRun).catch(
+    const command = await resolveCommand(pinned, target, env, root, this.rules, whyNotRun).catch(
       throwAsProblem,
     );
-    const { ownPath, claimedBy } = location;
-    if (ownPath !== undefined && claimedBy !== undefined)
-      await this.sandbox.checkGrantable(ownPath).catch((error: unknown) => {
-        throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
-      });
-    const spec = { ...launch.spec, env: { ...launch.spec.env, ...location.variables } };
-    const prepared = { ...launch, spec, ownPath, redactor, ...dialectOf(tool, spec.cwd) };
-    return { ...prepared, ...(accounts && { accounts }) };
+    await this.checkClaim(location);
+    const spec = { ...command.spec, env: { ...command.spec.env, ...location.variables } };
+    const { ownPath } = location;
+    return {
+      ...{ ...command, spec, ownPath, redactor },
+      ...dialectOf(tool, spec.cwd),
+      ...(accounts && { accounts }),
+    };
+  }
+
+  /** Checks that a directory without a program may be granted. @throws Problem with status 422 */
+  private async checkClaim({ ownPath, claimedBy }: Location): Promise<void> {
+    if (ownPath === undefined || claimedBy === undefined) return;
+    await this.sandbox.checkGrantable(ownPath).catch((error: unknown) => {
+      throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
+    });
   }
 
   /** Accounts of the callers, for a tool whose processes each get the token of one caller. */
@@ -150,6 +158,7 @@ export class LaunchPreparation {
     return { id: tool.id, name: tool.name, url, env, fetch, ...(resource === null && { issuer }) };
   }
 
+  /** Decrypts the environment of a tool. @throws Problem `invalid_request` for `/env` */
   private decryptEnv({ id, env }: CustomTool): PlainEnv {
     try {
       return this.cipher.open(id, env);

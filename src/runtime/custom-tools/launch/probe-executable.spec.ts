@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PoolLab, toolsFolder } from '../../../../test/fixtures/tools/pool-lab.js';
-import { probeExecutable } from './tool-inspector.js';
+import { probeExecutable } from './probe-executable.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 
 describe('probeExecutable', () => {

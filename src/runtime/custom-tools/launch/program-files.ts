@@ -139,6 +139,7 @@ async function isExecutableFile(path: string): Promise<boolean> {
 
 const isExecutable = ({ mode }: Stats): boolean => (mode & 0o111) !== 0;
 
+/** The state of a regular file; undefined if there is none. */
 async function regularFile(path: string): Promise<Stats | undefined> {
   const stats = await statOf(path);
   return stats?.isFile() ? stats : undefined;

@@ -7,18 +7,12 @@ import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-va
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { isToolName, type McpDefinition, unlistedOutput } from '../../mcp-client/mcp-review.js';
-import type { Exchange } from '../../process-pool/conversation.js';
 import { stderrMark } from '../../process-pool/failure-messages.js';
-import { launch, type Launcher } from '../../process-pool/launcher.js';
-import { PoolProcess } from '../../process-pool/pool-process.js';
 import {
-  type Dialect,
   type Handshake,
   PoolFailure,
-  type ProcessLimits,
   type ProcessNews,
   type ProcessSpec,
-  type Reply,
 } from '../../process-pool/pool.types.js';
 import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Redactor } from '../../secrets/redactor.js';
@@ -29,16 +23,10 @@ import { configurationOf, type RevisionContent } from '../entity/revision-conten
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { differences, nameWarning, schemaFaults } from './differences.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch } from './launch-preparation.js';
+import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 import { scriptFaults, sourceFault } from './script-faults.js';
 import { ToolSandbox } from './tool-sandbox.js';
-
-/** The answers of an executable that can serve as a tool. */
-interface Probe {
-  readonly handshake: Handshake;
-  /** The answer to `health`; absent if there was none, because it is optional. */
-  readonly health?: Reply;
-}
 
 /** A prepared launch, with the answers of the executable and its compiled schema. */
 export interface Inspection extends PreparedLaunch, Partial<Probe> {
@@ -70,6 +58,7 @@ export interface ToolPlan {
   readonly content: RevisionContent;
   /** Sentences for its author about faults that do not prevent calls. */
   readonly warnings: readonly string[];
+  /** How its processes are started, or why they cannot be. */
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
 
@@ -78,6 +67,7 @@ export type MakeListener = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** Max time spent on the failing schemas of one server: its start and other registrations wait meanwhile. */
 const maxFailedMs = 5_000;
+/** The reason of a schema that was not compiled because others took too long. */
 const notCompiled = (member: string): string =>
   `its ${member} was not tried out: others of this server that cost too much took over ${maxFailedMs} ms`;
 
@@ -102,6 +92,7 @@ export class ToolInspector {
 
   /**
    * Finds out what would run, without starting anything.
+   * @param readAs the status of the tool's row when it was read; absent for a new tool
    * @param inspected result of `inspect`, if the executable has just answered; it is then started in the same way
    * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
    */
@@ -113,11 +104,15 @@ export class ToolInspector {
         ? compiled.validate
         : await this.schemas.compile(tool.inputSchema);
     const validators = await this.compileAll(tool.definitions ?? []);
-    const known = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
-    const warnings = inspected
-      ? [...(readAs ? [] : nameWarning(tool, inspected.handshake)), ...(await scriptFaults(inspected))]
-      : [];
-    return { tool, validate, validators, warnings, ...known, ...(await this.contentOf(tool, inspected)) };
+    const warnings: string[] = [];
+    if (inspected && !readAs) warnings.push(...nameWarning(tool, handshake));
+    if (inspected) warnings.push(...(await scriptFaults(inspected)));
+    return {
+      ...{ tool, validate, validators, warnings },
+      ...(handshake && { handshake }),
+      ...(readAs && { readAs }),
+      ...(await this.contentOf(tool, inspected)),
+    };
   }
 
   /** The content of a revision of the tool as it is now, and how it would be started. */
@@ -175,7 +170,10 @@ export class ToolInspector {
     return [...differences(tool, handshake), ...(await schemaFaults(this.schemas, tool, handshake))];
   }
 
-  /** Compiles the schemas of a server's approved tools. A bad or too expensive input schema disables its own tool only; an output schema is left out. */
+  /**
+   * Compiles the schemas of a server's approved tools. A bad or too expensive input schema disables its own tool only; a
+   * bad output schema is left out.
+   */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
     const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
     let failedMs = 0;
@@ -212,6 +210,7 @@ export class ToolInspector {
   }
 
   /**
+   * Validates a registration by starting its executable once.
    * @returns whether the executable is a tool, all differences from its registration, and warnings of its schema
    * @throws Problem `tool_unavailable` if it could not be tried
    */
@@ -269,79 +268,8 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
 /** Programs that download a package and run it. They write nothing while they wait for the network. */
 const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pipx']);
 
+/** A hint for a command that may be waiting for the network. */
 function runnerHint({ command }: CustomTool, message: string): string | undefined {
   if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
   return `${basename(command)} may be downloading: install the package first, and register its program`;
-}
-
-/** Limits of a process, for a single start and for a pool. @param dialect of an MCP server */
-export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect | undefined) => ({
-  startTimeoutMs: limits.startTimeoutMs,
-  stopGraceMs: limits.stopGraceMs,
-  stderrBytes: limits.stderrBytes,
-  maxLineBytes: limits.maxOutputBytes,
-  linesPerSecond: limits.outputLinesPerSecond,
-  ...(dialect && { dialect }),
-});
-
-/** More than the two small requests of a probe. */
-const maxProbeInputBytes = 65_536;
-
-interface ProbeOptions {
-  /** Time to answer `health`. A tool that does not answer is stopped and counts as alive. */
-  readonly healthMs?: number;
-  /** Receives its output and its end. */
-  readonly onNews?: ((news: ProcessNews) => void) | undefined;
-}
-
-/**
- * Starts an executable once, waits for its answer to `initialize`, sends `health` (any answer will do, and none too), and
- * stops it; for registration and validation. Resolves when the process is gone.
- * @throws PoolFailure `spawn_failed` with the reason in one sentence and the end of stderr in the notes
- */
-export function probeExecutable(
-  spec: ProcessSpec,
-  limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
-  launcher: Launcher = launch,
-  { healthMs = 500, onNews = () => undefined }: ProbeOptions = {},
-): Promise<Probe> {
-  const { promise, resolve, reject } = Promise.withResolvers<Probe>();
-  /** The answers so far, or why the start failed. */
-  let outcome: Probe | string = 'It was never ready';
-  let timer: NodeJS.Timeout | undefined;
-  const stop = (): void => process.stop('stop');
-  const askForHealth = (handshake: Handshake): void => {
-    outcome = { handshake };
-    const exchange: Exchange = {
-      answered: (health) => {
-        outcome = { handshake, health };
-        stop();
-      },
-      failed: (_reason, message, ending) => {
-        // It was stopped because it did not answer `health`, which is no fault.
-        if (ending?.reason === 'stop') return;
-        outcome = `It answered "initialize", but then: ${message}`;
-        stop();
-      },
-    };
-    process.send('health', {}, exchange);
-    timer = setTimeout(stop, healthMs);
-  };
-  const process = new PoolProcess(
-    spec,
-    { ...limits, maxPendingInputBytes: maxProbeInputBytes },
-    launcher,
-    (event) => {
-      if (event.type === 'ready') askForHealth(event.handshake);
-      else if (event.type === 'start_failed') outcome = event.error;
-      else if (event.type === 'ended') {
-        clearTimeout(timer);
-        onNews({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
-        const { stderrTail } = event.ending;
-        if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
-        else resolve(outcome);
-      } else if (event.type !== 'drained') onNews({ ...event, pid: process.pid ?? 0 });
-    },
-  );
-  return promise;
 }

@@ -99,6 +99,7 @@ const remoteConfinement: Omit<Confined, 'command'> = {
 /** The settings of a tool that the sandbox reads. */
 const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...permissions });
 
+/** Fields of `permissions`; all others are fields of `sandbox`. */
 const permissionFields = ['canReadFiles', 'canWriteFiles', 'canNetwork', 'canExecuteCommands'];
 
 /** The problem of a tool that the sandbox refuses, with a pointer to the member that is the cause. */

@@ -89,6 +89,7 @@ export class FleetLogs {
   }
 }
 
+/** Whether an answer of another replica is a page of its log. */
 function isPage(answer: unknown): answer is LogPage {
   const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPage>;
   const isLine = (line: Partial<Placed<LogEntry>> | null): boolean =>

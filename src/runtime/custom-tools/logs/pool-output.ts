@@ -15,7 +15,10 @@ type NewEntry = Omit<LogEntry, 'timestamp' | 'tool' | 'replica'>;
  * notifications. Lines beyond the log's budget are skipped; their number is logged later.
  */
 export class PoolOutput {
-  /** Output skipped since the last report, by its description, such as `bytes of stderr`; `pid` if all is of one process. */
+  /**
+   * Output skipped since the last report, by its description, such as `bytes of stderr`. Without `pid` if it is of several
+   * processes.
+   */
   private readonly skipped = new Map<string, { readonly pid: number | undefined; readonly count: number }>();
 
   constructor(
@@ -23,6 +26,7 @@ export class PoolOutput {
     private readonly redactor: Redactor,
   ) {}
 
+  /** Logs an event of a pool if it is output. */
   on(event: PoolEvent | ProcessNews): void {
     switch (event.type) {
       case 'stderr':
@@ -90,12 +94,14 @@ export class PoolOutput {
     return isLogged;
   }
 
+  /** Counts output that is not logged. */
   private skip(what: string, pid: number, count: number): void {
     const before = this.skipped.get(what);
     const isOfOne = before === undefined || before.pid === pid;
     this.skipped.set(what, { pid: isOfOne ? pid : undefined, count: (before?.count ?? 0) + count });
   }
 
+  /** Logs how much was skipped since the last report. */
   private reportSkipped(): void {
     for (const [what, { count, pid }] of this.skipped) {
       const message = `${count} ${what} were skipped: the tool writes more lines per second than are logged`;

@@ -8,10 +8,11 @@ import { LineBudget } from '../../process-pool/line-budget.js';
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-const ownEvents = ['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const;
+/** Events that this server logs about the tool. */
+const serverEvents = ['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const;
 /** Lines of the tool's pipes, and its `log` notifications. */
 const toolEvents = ['stderr', 'stdout', 'log'] as const;
-export const logEvents = [...ownEvents, ...toolEvents];
+export const logEvents = [...serverEvents, ...toolEvents];
 export type LogEvent = (typeof logEvents)[number];
 
 /** One line of a tool's log. */
@@ -51,7 +52,9 @@ export interface LogBook {
 /** The logs of the tools that this server runs, in memory. */
 @Injectable()
 export class ToolLogs {
+  /** Logs by tool. */
   private readonly books = new Map<string, LogBook>();
+  /** The last logged status of each tool. */
   private readonly statuses = new Map<string, string>();
 
   constructor(
@@ -84,7 +87,7 @@ export class ToolLogs {
   }
 
   /** Logs a status if it has changed. */
-  status(tool: string, status: string, reason?: string | null): void {
+  logStatus(tool: string, status: string, reason?: string | null): void {
     const before = this.statuses.get(tool);
     if (before === status) return;
     this.statuses.set(tool, status);

@@ -57,6 +57,7 @@ export class InstalledFolders {
     if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
   }
 
+  /** Stops watching a folder after an error, which is logged once. */
   private cannotWatch(folder: string, error: unknown): void {
     this.drop(folder);
     if (this.isFailureLogged) return;

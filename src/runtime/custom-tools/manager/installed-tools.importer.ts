@@ -105,7 +105,10 @@ export class InstalledToolsImporter {
     this.logger.log(`${key} was imported as ${create.name}`);
   }
 
-  /** Registers a new tool. The import is recorded first: after a crash in between the tool would look like somebody else's. */
+  /**
+   * Registers a new tool. The import is recorded first: after a crash in between, the tool would look like one that
+   * somebody else registered.
+   */
   private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
     await this.repository.rememberImport(key, runningImport);
     try {

@@ -17,7 +17,7 @@ import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
@@ -25,7 +25,7 @@ import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { InstalledFolders } from './installed-folders.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
-import { Failures, type Step, stepFor } from './reconciliation.js';
+import { Failures, type Plan, stepFor } from './reconciliation.js';
 
 /** A file written this long ago counts as complete. */
 const settledMs = 150;
@@ -47,23 +47,11 @@ const lastWorkMs = 1_000;
 /** Work that a round begins and does not wait for. No kind overlaps itself. */
 type Work = 'loads' | 'imports' | 'tries' | 'checks';
 
+/** Columns of a tool that the answer to a health check shows. */
 type CheckedColumn = 'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage';
 type ProcessState = 'starting' | 'idle' | 'busy' | 'waiting';
 /** A tool's stored health, and the number of its processes by their state. */
 type ToolCheck = Pick<CustomTool, CheckedColumn> & { readonly processes: Record<ProcessState, number> };
-
-/** A tool's state in a round, and the step to take. */
-interface Plan {
-  readonly name: string;
-  readonly row: ToolRow | undefined;
-  readonly step: Step | undefined;
-  /** Identifies the revision and the files that a test start would run. */
-  readonly candidate: string;
-  /** Paths of files that differ from those that run. */
-  readonly changed: readonly string[];
-  /** Changed paths whose files were removed. */
-  readonly gone: readonly string[];
-}
 
 /**
  * Starts, replaces and stops tools so that they match their rows and files, and records their health. A changed file in
@@ -118,28 +106,10 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.work.progress = () => this.running.progress();
     // Other replicas' tools are looked up and followed once all tools are listed.
     void this.work.settled().then(() => {
-      this.registry.fetch = (name) => this.fetch(name);
+      this.registry.fetch = (name) => this.loadUnlisted(name);
       const followed = { table: 'custom_tools', what: 'tools', everyMs: rowsMs };
       this.follower.follow(followed, () => this.loadChanges());
     });
-  }
-
-  /** Resolves when tools are listed and imported; waits for the database, because a replica without tools is not ready. */
-  private async start(): Promise<void> {
-    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
-    try {
-      this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
-      await this.repository.readChanges();
-      await this.round({ checks: false });
-      await this.underWay.get('imports');
-      await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
-    } catch (error) {
-      if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
-      await delay(this.config.customTools.reloadIntervalMs);
-      return await this.start();
-    } finally {
-      if (!this.isStopping) this.loop.start(0);
-    }
   }
 
   /**
@@ -173,6 +143,24 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
   }
 
+  /** Resolves when tools are listed and imported; waits for the database, because a replica without tools is not ready. */
+  private async start(): Promise<void> {
+    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
+    try {
+      this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
+      await this.repository.readChanges();
+      await this.round({ checks: false });
+      await this.underWay.get('imports');
+      await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
+    } catch (error) {
+      if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
+      await delay(this.config.customTools.reloadIntervalMs);
+      return await this.start();
+    } finally {
+      if (!this.isStopping) this.loop.start(0);
+    }
+  }
+
   /** Loads tools that were registered, changed, disabled or deleted, mostly at other replicas. */
   private async loadChanges(): Promise<void> {
     await this.repository.readChanges();
@@ -195,7 +183,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Loads a tool that another replica registered a moment ago, by its name or that of one of its tools. */
-  private async fetch(name: string): Promise<void> {
+  private async loadUnlisted(name: string): Promise<void> {
     const server = serverOf(name);
     const tool = (await this.repository.find(name)) ?? (server && (await this.repository.find(server)));
     if (tool) await this.manager.load(tool.name);
@@ -221,6 +209,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     if (checks) this.begin('checks', () => this.checkAll(plans));
   }
 
+  /** Plans all tools that have a row or are offered here. */
   private async planAll(options: { checks: boolean }): Promise<Plan[]> {
     const names = this.names();
     this.failures.retain(new Set(names));
@@ -252,6 +241,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     return { name, row, candidate, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
   }
 
+  /** Loads a tool. One that is not a tool gets status `error`. */
   private async load({ name, row, candidate }: Plan): Promise<void> {
     try {
       await this.manager.load(name);
@@ -263,7 +253,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       // The tool's own fault, such as a schema that is too expensive to compile, becomes its status.
       if (!(error instanceof Problem) || this.running.get(name)) return;
       this.running.withdraw(name);
-      await this.supervisor.broken(name, error.detail);
+      await this.supervisor.reportBroken(name, error.detail);
     }
   }
 
@@ -276,7 +266,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } else if (step === 'retry') {
       this.recordFailure(name, candidate, 'broken');
-      await this.supervisor.broken(name, reason);
+      await this.supervisor.reportBroken(name, reason);
     } else if (row?.status === 'error') {
       this.recordFailure(name, candidate, 'broken');
       await this.supervisor.report(name, { errorMessage: reason });
@@ -298,6 +288,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
+  /** Checks the health of all tools as planned. */
   private async checkAll(plans: readonly Plan[]): Promise<void> {
     await this.each(plans, checksAtOnce, async (tool) => {
       if (tool.step === 'ping') await this.supervisor.ping(tool.name);
@@ -324,7 +315,10 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
 
   /** Begins work that the round does not wait for; postpones it if work of its kind is still in progress. */
   private begin(kind: Work, work: () => Promise<void>): void {
-    if (this.underWay.has(kind)) return void this.postponed.add(kind);
+    if (this.underWay.has(kind)) {
+      this.postponed.add(kind);
+      return;
+    }
     const done = work()
       .catch((error: unknown) => this.logger.error(error))
       .finally(() => {
@@ -343,6 +337,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await Promise.all(items.map((item) => lanes.execute(() => run(item))));
   }
 
+  /** Number of processes that start, are idle or work. */
   private processCountOf(name: string): number {
     const { starting = 0, idle = 0, busy = 0 } = this.supervisor.processesOf(name) ?? {};
     return starting + idle + busy;

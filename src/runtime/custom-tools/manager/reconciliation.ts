@@ -32,6 +32,19 @@ export interface FoundTool {
  */
 export type Step = 'load' | 'try' | 'retry' | 'ping' | 'look';
 
+/** A tool's state in a round, and the step to take. */
+export interface Plan {
+  readonly name: string;
+  readonly row: ToolRow | undefined;
+  readonly step: Step | undefined;
+  /** Identifies the revision and the files that a test start would run. */
+  readonly candidate: string;
+  /** Paths of files that differ from those that run. */
+  readonly changed: readonly string[];
+  /** Changed paths whose files were removed. */
+  readonly gone: readonly string[];
+}
+
 /** The step that a tool needs in this round; undefined: none. */
 export function stepFor({ row, running, mayTry, checks }: FoundTool): Step | undefined {
   if (!row || row.status === 'inactive') return running && 'load';
@@ -45,6 +58,7 @@ export function stepFor({ row, running, mayTry, checks }: FoundTool): Step | und
   return row.healthStatus === 'unhealthy' && processes === 0 ? 'retry' : 'look';
 }
 
+/** The last failed try of a tool. */
 interface Failure {
   /** Identifies the revision and files that were tried. */
   readonly candidate: string;
@@ -73,6 +87,7 @@ export class Failures {
     return failures === 1;
   }
 
+  /** Forgets the failures of a tool that works again. */
   forget(tool: string): void {
     this.last.delete(tool);
   }

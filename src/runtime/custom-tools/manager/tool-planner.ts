@@ -96,7 +96,7 @@ export class ToolPlanner {
    * @param wants absent if both are allowed
    * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, or the problem of the bundle
    */
-  async bundled(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<ToolRequest> {
+  async requestWithBundle(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<ToolRequest> {
     const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
     if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
     const { hash: bundle, manifest } = await this.bundles.accept(upload);
@@ -112,6 +112,7 @@ export class ToolPlanner {
     return { name, changes, bundle };
   }
 
+  /** Plans a change: of a tool's settings, or of its present files. */
   private async planChange(request: ToolChange, makeListener?: MakeListener): Promise<ToolPlan> {
     const tool = await this.repository.get(request.name);
     const { status: readAs } = tool;
@@ -164,7 +165,10 @@ export class ToolPlanner {
     checkSettings(tool, this.config.customTools.maxPoolSize, given);
   }
 
-  /** Restores the configuration of a revision. @throws Problem `conflict` if only files differ, because their content is not stored */
+  /**
+   * Restores the configuration of a revision.
+   * @throws Problem `conflict` if only files differ, because their content is not stored
+   */
   private async rollBack(tool: CustomTool, revision: number): Promise<void> {
     const wanted = await this.revisions.get(tool, revision);
     if (isConfiguredAs(tool, wanted)) {
@@ -230,6 +234,7 @@ function withListing(tool: CustomTool, create: CustomToolCreate, handshake?: Han
   };
 }
 
+/** Members of a registration that an executable may answer. */
 type HandshakeFields = Partial<
   Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>
 >;

@@ -33,7 +33,10 @@ export interface RunningRevision {
   readonly spec?: ProcessSpec;
 }
 
-/** The identity of a revision. @param canRun false: the files count as changed at the next check, so that it is tried again */
+/**
+ * The identity of a revision.
+ * @param canRun false: all its files count as changed at the next check, so that it is tried again
+ */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,

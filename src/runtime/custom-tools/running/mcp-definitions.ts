@@ -3,7 +3,10 @@ import { isToolName, type McpDefinition, mcpToolName } from '../../mcp-client/mc
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { definitionOf } from './custom-tool-wrapper.js';
 
-/** The definition of an approved tool, without its output schema. @param hasNoNetwork whether its sandbox keeps it from all networks */
+/**
+ * The definition of an approved tool, without its output schema.
+ * @param hasNoNetwork whether its sandbox keeps it from all networks
+ */
 export const mcpDefinitionOf = (
   tool: CustomTool,
   approved: McpDefinition,

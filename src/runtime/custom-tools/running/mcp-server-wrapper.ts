@@ -46,6 +46,7 @@ export class McpServerWrapper extends CustomToolWrapper {
   /** Its hidden tool, for requests other than tool calls. */
   readonly session: McpSessionTool;
   private readonly tools: readonly McpTool[];
+  /** Its tools, prompts and instructions by name: whether they may be used. */
   private reviews: ReadonlyMap<string, McpReview> = new Map();
 
   constructor(
@@ -79,7 +80,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     this.reviews = new Map(reviews.map((review) => [review.name, this.checked(review)]));
     const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
     for (const tool of this.tools)
-      if (tool.redecorate(listed.get(tool.approved.name))) this.onToolChanged(tool);
+      if (tool.copyDecoration(listed.get(tool.approved.name))) this.onToolChanged(tool);
   }
 
   /** Its resources, prompts and instructions for a project, as far as they are approved. */
@@ -104,20 +105,13 @@ export class McpServerWrapper extends CustomToolWrapper {
     };
   }
 
-  /** The pool whose process lists what a project may use; undefined if there is none. */
-  private poolOf(project: string): ProcessPool | undefined {
-    const { backend } = this;
-    if ('unavailable' in backend) return undefined;
-    return backend.projects && !backend.ownerOf ? backend.projects.at(project) : backend.pool;
-  }
-
   /** Accounts of its callers. */
   get accounts(): ServerAccounts | undefined {
     return 'accounts' in this.backend ? this.backend.accounts : undefined;
   }
 
   /** Reviews of all tools that were approved or are listed. */
-  review(): readonly McpReview[] {
+  allReviews(): readonly McpReview[] {
     return [...this.reviews.values()];
   }
 
@@ -128,26 +122,17 @@ export class McpServerWrapper extends CustomToolWrapper {
 
   /** The number of its tools by state. */
   counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
-    const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
+    const count = (wanted: string): number =>
+      this.allReviews().filter(({ state }) => state === wanted).length;
     return { callable: count('callable'), held: count('held'), refused: count('refused') };
   }
 
   override warnings(): readonly string[] {
-    return this.review().flatMap(({ name, state, why, warning }) => {
+    return this.allReviews().flatMap(({ name, state, why, warning }) => {
       const called = calledName(this.tool.name, name);
       if (state !== 'callable') return [`${called} is not callable (${state}): ${why}`];
       return warning === undefined ? [] : [`${called}: ${warning}`];
     });
-  }
-
-  /** A review that also reports faults of the tool's schemas and doubts about its claims. */
-  private checked(review: McpReview): McpReview {
-    const checked = review.approved && this.validators.get(review.name);
-    if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    const definition = review.listed ?? review.approved;
-    const isDoubted = definition && !this.hasNoNetwork && doubtsClosedWorld(definition, this.tool);
-    const warning = [review.warning, checked?.warning, isDoubted && doubtedClaim].filter(Boolean).join('; ');
-    return warning === '' ? review : { ...review, warning };
   }
 
   /** Whether its sandbox keeps it from all networks. */
@@ -168,12 +153,30 @@ export class McpServerWrapper extends CustomToolWrapper {
     const review = this.reviews.get(name);
     return review?.state === 'callable' ? undefined : (review?.why ?? 'the server does not list it');
   }
+
+  /** The pool whose process lists what a project may use; undefined if there is none. */
+  private poolOf(project: string): ProcessPool | undefined {
+    const { backend } = this;
+    if ('unavailable' in backend) return undefined;
+    return backend.projects && !backend.ownerOf ? backend.projects.at(project) : backend.pool;
+  }
+
+  /** A review that also reports faults of the tool's schemas and doubts about its claims. */
+  private checked(review: McpReview): McpReview {
+    const checked = review.approved && this.validators.get(review.name);
+    if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
+    const definition = review.listed ?? review.approved;
+    const isDoubted = definition && !this.hasNoNetwork && doubtsClosedWorld(definition, this.tool);
+    const warning = [review.warning, checked?.warning, isDoubted && doubtedClaim].filter(Boolean).join('; ');
+    return warning === '' ? review : { ...review, warning };
+  }
 }
 
 /** Warning about a tool that claims to act on no outside systems. */
 const doubtedClaim =
   'it declares openWorldHint: false, but its server has a network: it counts as openWorld, ' +
   'unless the registration of the server sets annotations.openWorld: false';
+/** Warning about a tool that does not keep to its output schema. */
 const unstructured = `${unlistedOutput}: it answered without structured content, which clients treat as a failed call`;
 
 /** Member of a tool's `_meta` that says how its calls may run as tasks. */
@@ -186,6 +189,7 @@ const heldRetryMs = 60_000;
 
 /** A tool of an MCP server. It runs on the server's processes, as long as its definition is the approved one. */
 class McpTool implements Tool {
+  /** As approved, with the listed icons and `_meta`. */
   definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
@@ -212,10 +216,10 @@ class McpTool implements Tool {
   }
 
   /** Copies the listed icons and `_meta`, which models do not read and nobody reviews. @returns whether they changed */
-  redecorate(listed: JsonObject | undefined): boolean {
+  copyDecoration(listed: JsonObject | undefined): boolean {
     const { icons, _meta, execution } = withOwnIcons(listed ?? {}, this.server.tool.url);
     const { taskSupport } = isObject(execution) ? execution : {};
-    // MCP has no member for it since 2026-07-28, so it is passed on in `_meta`.
+    // MCP has no member for task support since 2026-07-28, so `_meta` passes it on.
     const meta =
       taskSupport === undefined ? _meta : { ...(_meta as object), [taskSupportMember]: taskSupport };
     const { icons: iconsBefore, meta: metaBefore, ...definition } = this.definition;
@@ -232,8 +236,8 @@ class McpTool implements Tool {
     return this.calls.cleanJson(value);
   }
 
-  validate(...asked: Parameters<InputValidator>): ReturnType<InputValidator> {
-    return this.checked.validate(...asked);
+  validate(...input: Parameters<InputValidator>): ReturnType<InputValidator> {
+    return this.checked.validate(...input);
   }
 
   unavailable(): Unavailability | undefined {
@@ -241,6 +245,7 @@ class McpTool implements Tool {
     return why === undefined ? this.calls.unavailable() : { state: 'held', why };
   }
 
+  /** Whether calls may or must run as tasks of MCP. */
   taskSupport(): 'optional' | 'required' | undefined {
     const { [taskSupportMember]: taskSupport }: JsonObject = { ...this.definition.meta };
     return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : undefined;
@@ -264,6 +269,7 @@ class McpTool implements Tool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
+  /** Runs a call. If the server asks the client first, repeats it with the answers. */
   private async runIn(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
     try {
       const result = await slot.run(input, run);

@@ -71,6 +71,7 @@ export class McpSessionTool implements ServerTool {
   validate = (): [] => [];
   redact = (value: unknown): unknown => this.calls.cleanJson(value);
 
+  /** Whether a result of the server linked this resource for the project. */
   hasLink(project: string, uri: string): boolean {
     return this.links.get(project)?.has(uri) ?? false;
   }
@@ -87,6 +88,7 @@ export class McpSessionTool implements ServerTool {
     }
   }
 
+  /** Starts a process if there is none, so that the server lists what it offers. */
   async wake(project: string): Promise<void> {
     const { backend } = this.wrapper;
     if ('unavailable' in backend || backend.accounts) return;
@@ -95,6 +97,7 @@ export class McpSessionTool implements ServerTool {
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 
+  /** Takes a slot for one request of a caller. */
   takeSlot(caller: Caller): Slot {
     const slot = this.calls.takeSlot(caller, (input, run) => {
       const { method, params } = input as ServerRequest;
@@ -114,6 +117,7 @@ export class McpSessionTool implements ServerTool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
+  /** Sends a request. If the server asks the client first, repeats it with the answers. */
   private async runIn(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
     try {
       const result = (await slot.run(input, run)) as JsonObject;

@@ -30,6 +30,10 @@ export interface PoolJob {
   readonly needsFreshProcess: boolean;
 }
 
+/* Retry hints for a tool whose queue is full, and for one that cannot be started. */
+const busyRetryMs = 1_000;
+const brokenRetryMs = 30_000;
+
 /** Runs the calls of a registered tool, or of all tools of an MCP server, on its pool. */
 export class PoolCalls {
   constructor(
@@ -61,7 +65,7 @@ export class PoolCalls {
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
-      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000 });
+      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: busyRetryMs });
     }
   }
 
@@ -99,8 +103,9 @@ export class PoolCalls {
   private cannotStart(why: string, { principal }: Caller): Refusal {
     const [reason = '', stderr = ''] = why.split(stderrMark);
     const shown = principal.scopes.has('tools:admin') ? why : reason;
-    const detail = `${this.tool.name} cannot be started: ${this.cleanWithHint(shown, { output: stderr, isStart: true })}`;
-    return new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
+    const explained = this.cleanWithHint(shown, { output: stderr, isStart: true });
+    const detail = `${this.tool.name} cannot be started: ${explained}`;
+    return new Refusal('tool_unavailable', detail, { retryAfterMs: brokenRetryMs, retryElsewhere: true });
   }
 
   /** Runs a call and retries it while that is safe. The notes describe the last attempt only. @throws ToolFailure */
@@ -139,6 +144,7 @@ export class PoolCalls {
     }
   }
 
+  /** The failure of a call that the tool answered with an error. */
   private toolError({ code, message, data }: ReplyError): ToolFailure {
     return new ToolFailure('tool_error', this.cleanWithHint(message), { code, data: this.cleanJson(data) });
   }
@@ -221,6 +227,7 @@ export class PoolCalls {
     return new ToolFailure(reason, withResultUnknown(message, annotations), { aside });
   }
 
+  /** The end of stderr, and where to read more. For operators only. */
   private lastLines(stderr: string): string {
     return `stderr ends with: ${errorLine(stderr)} (toolkeeper tool logs ${this.tool.name})`;
   }
@@ -251,6 +258,7 @@ function withoutSecrets({ reason, message, notes, written }: PoolFailure, redact
   return new PoolFailure(reason, clean, cleanNotes(notes, redactor), written);
 }
 
+/** The notes of a request, redacted. */
 function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
   const { stderrTail, strayLines } = notes;
   return {
@@ -265,6 +273,7 @@ function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
   return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
 }
 
+/** The error code of a failure. */
 function reasonOf({ reason }: PoolFailure): OutcomeCode {
   // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
   return reason === 'queue_full' || reason === 'shutting_down' ? 'interrupted' : reason;

@@ -44,13 +44,16 @@ export type RuntimeEvent = (Exclude<PoolEvent, HandledEvent> | Omit<UnparsedEven
 /** The loaded custom tools, each with its wrapper and its pools. */
 @Injectable()
 export class RunningTools {
+  /** The loaded tools by name. */
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** All pools that have not ended, including those of dry runs and of replaced configurations. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   /** Registered tools by custom tool, loaded or not. */
   readonly offered: OfferedTools;
+  /** Whether all tools were stopped, so that none starts any more. */
   private isClosed = false;
   private readonly logger = new Logger(RunningTools.name);
+  /** Emits the events of all pools. */
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
   /** Emits the names of deleted tools, after their last call. */
   readonly deletions = new TypedEvents<string>((error) => this.logger.error(error));
@@ -135,7 +138,7 @@ export class RunningTools {
   /** Makes a tool callable and retires its earlier wrapper, whose calls in flight end on its own pool. */
   put(wrapper: CustomToolWrapper): void {
     const { name, status, errorMessage } = wrapper.tool;
-    this.logs.status(name, status, errorMessage);
+    this.logs.logStatus(name, status, errorMessage);
     const before = this.wrappers.get(name);
     this.wrappers.set(name, wrapper);
     if (before && before.backend !== wrapper.backend) void this.retire(before);
@@ -147,7 +150,7 @@ export class RunningTools {
 
   /** Disables a tool. */
   disable(tool: CustomTool): void {
-    this.logs.status(tool.name, tool.status);
+    this.logs.logStatus(tool.name, tool.status);
     this.withdraw(tool.name);
     this.registry.disabled.set(tool.name, namesOf(tool));
   }
@@ -308,6 +311,7 @@ export class RunningTools {
     this.logWarnings(wrapper);
   }
 
+  /** Writes a tool's warnings to both logs. */
   private logWarnings(wrapper: CustomToolWrapper): void {
     const { name } = wrapper.tool;
     for (const message of wrapper.warnings()) {

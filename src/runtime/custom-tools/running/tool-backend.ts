@@ -12,7 +12,7 @@ import type { Confined } from '../../sandbox/sandbox.js';
 import type { McpListing } from '../../mcp-client/mcp-review.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
 import type { Redactor } from '../../secrets/redactor.js';
-import { processLimits } from '../launch/tool-inspector.js';
+import { processLimits } from '../launch/probe-executable.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
@@ -133,11 +133,13 @@ export class ProjectPools {
     this.isClosed = true;
   }
 
+  /** Forgets a pool and ends it. */
   private remove(key: string, pool: ProcessPool): void {
     this.pools.delete(key);
     this.end(pool);
   }
 
+  /** Makes a pool. @throws PoolFailure */
   private open(key: string, owner?: Owner): ProcessPool {
     if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
     if (this.pools.size >= this.max) this.makeRoom();
@@ -155,6 +157,7 @@ export class ProjectPools {
     return pool;
   }
 
+  /** Ends a pool that has no process. */
   private endIfUnused(key: string): void {
     const pool = this.pools.get(key);
     if (pool && unusedSince(pool) === 0) this.remove(key, pool);

@@ -20,7 +20,9 @@ const selectChanges = `
   ) FILTER (WHERE $1::xid8 IS NULL OR age(xmin) <= age($1::xid8::xid)), '[]') AS changed
   FROM custom_tools`;
 
+/** The answer to `selectChanges`. */
 interface Changes {
+  /** Position of this read: a transaction id. */
   readonly readUpTo: string;
   /** Number of all rows. */
   readonly count: number;

@@ -11,6 +11,7 @@ export type HealthColumns = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 /** Kinds of trouble, mildest first. Each has its event. */
 const kinds = ['degraded', 'crashed', 'failed'] as const;
 
+/** A reason why a tool is not well. */
 interface Trouble {
   readonly kind: (typeof kinds)[number];
   readonly message: string;
@@ -64,6 +65,7 @@ export const afterRowWrite = ({ trouble }: ToolState, row: ToolCondition): ToolS
   trouble: withResult({ trouble }, row).trouble,
 });
 
+/** The trouble that a tool's columns tell of, if any. */
 function troubleOf({ status, healthStatus, errorMessage }: Partial<ToolCondition>): Trouble | undefined {
   if (status === 'error')
     return { kind: 'failed', message: errorMessage ?? 'It cannot be started', data: { status } };

@@ -78,7 +78,7 @@ export class ToolStates {
     const after = transition(before);
     if (after === before) return Promise.resolve();
     this.states.set(tool, { ...after, revision });
-    if (after.status) this.logs.status(tool, after.status, after.errorMessage);
+    if (after.status) this.logs.logStatus(tool, after.status, after.errorMessage);
     const event = eventOf(before, after);
     if (event) this.events.publish({ tool, ...event });
     return this.write(tool);
@@ -86,7 +86,7 @@ export class ToolStates {
 
   /** Takes over the state of a row that was written. @throws the database's error */
   rowWritten({ name, ...row }: { readonly name: string } & ToolCondition): Promise<void> {
-    this.logs.status(name, row.status, row.errorMessage);
+    this.logs.logStatus(name, row.status, row.errorMessage);
     return row.status === 'inactive'
       ? this.forget(name)
       : this.change(name, undefined, (state) => afterRowWrite(state, row));
@@ -123,7 +123,10 @@ export class ToolStates {
       const key = [name, this.replicas.id];
       if (row !== undefined) {
         const written = await this.db.query<unknown[]>(upsertCondition, [...key, ...values]);
-        if (written.length > 0) return void this.writtenRows.set(name, row);
+        if (written.length > 0) {
+          this.writtenRows.set(name, row);
+          return;
+        }
         // The tool was disabled or deleted at another replica.
         this.states.delete(name);
       }

@@ -44,8 +44,8 @@ export class ToolSupervisor {
     @Inject(APP_CONFIG) { customTools }: AppConfig,
     private readonly states: ToolStates,
     private readonly running: RunningTools,
-    private readonly log: ToolLog,
-    private readonly logs: ToolLogs,
+    private readonly serverLog: ToolLog,
+    private readonly toolLogs: ToolLogs,
     private readonly metrics: ProcessMetrics,
     calls: CallEvents,
   ) {
@@ -85,7 +85,11 @@ export class ToolSupervisor {
     const worst = worstHealth(all);
     if (!worst) return;
     const { healthStatus, errorMessage } = this.withPresentTroubles(name, worst);
-    this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
+    this.serverLog.write({
+      tool: name,
+      event: 'health',
+      ...(errorMessage !== null && { error: healthStatus }),
+    });
     // The tool's own message may contain its secrets.
     const clean = errorMessage && this.running.clean(name, errorMessage);
     await this.report(name, { healthStatus, errorMessage: clean });
@@ -98,8 +102,8 @@ export class ToolSupervisor {
   }
 
   /** Records a failed test start. The tool is broken until another test start or a process of its own succeeds. */
-  broken(name: string, reason: string): Promise<void> {
-    this.log.write({ tool: name, event: 'error', error: reason });
+  reportBroken(name: string, reason: string): Promise<void> {
+    this.serverLog.write({ tool: name, event: 'error', error: reason });
     return this.report(name, columnsOfBroken(reason));
   }
 
@@ -112,10 +116,9 @@ export class ToolSupervisor {
   }
 
   /** Ends the trouble of `changedFilesFailed`, because the tool runs its present files. */
-  changedFilesResolved(name: string): Promise<void> | undefined {
-    return this.startFaults.delete(name)
-      ? this.report(name, this.withPresentTroubles(name, healthyColumns))
-      : undefined;
+  async changedFilesResolved(name: string): Promise<void> {
+    const wasFailing = this.startFaults.delete(name);
+    if (wasFailing) await this.report(name, this.withPresentTroubles(name, healthyColumns));
   }
 
   /** Records the result of a check or a start in the tool's state at this replica. */
@@ -145,7 +148,7 @@ export class ToolSupervisor {
    */
   private withPresentTroubles(name: string, health: HealthColumns): HealthColumns {
     if (health.healthStatus !== 'healthy') return health;
-    const tools = this.running.server(name)?.review() ?? [];
+    const tools = this.running.server(name)?.allReviews() ?? [];
     const held = tools.filter(({ state, approved }) => state === 'held' && approved);
     const [first] = held;
     const heldBack = first && `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
@@ -177,11 +180,17 @@ export class ToolSupervisor {
       this.logFailure(this.change(tool, (state) => afterCrash(state, event)));
   }
 
+  /** Logs an event of a pool. */
   private logEvent(event: RuntimeEvent): void {
     const tool = event.pool;
     switch (event.type) {
       case 'starting':
-        return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
+        return this.toolLogs.append({
+          tool,
+          level: 'debug',
+          event: 'spawn',
+          message: 'a process is started',
+        });
       case 'spawn': {
         const durationMs = Math.round(event.durationMs);
         return this.logBoth({ tool, event: 'spawn', durationMs, pid: event.pid }, 'the process is ready');
@@ -203,7 +212,7 @@ export class ToolSupervisor {
         const error = 'writes lines to stdout that are no messages';
         if (this.loggedUnparsed.has(pid)) return;
         this.loggedUnparsed.add(pid);
-        return this.log.write({ tool, event: 'error', pid, error });
+        return this.serverLog.write({ tool, event: 'error', pid, error });
       }
       default:
         return event satisfies never;
@@ -223,7 +232,7 @@ export class ToolSupervisor {
 
   /** Writes to the server's log and to the tool's own. */
   private logBoth(entry: ToolLogEntry, message?: string): void {
-    this.log.write(entry);
-    this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
+    this.serverLog.write(entry);
+    this.toolLogs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
   }
 }
