@@ -6,7 +6,7 @@ import type { InFlight } from './lifecycle.js';
 const idleMs = 10_000;
 
 /**
- * Collects all garbage of this thread now, and once in each pause between calls of some ten seconds: V8 keeps the memory of
+ * Collects all garbage of this thread now, and once in each pause of some ten seconds between calls, or other work: V8 keeps the memory of
  * dead objects until its heap has grown to its limit. A collection blocks the thread for about 0.1 s, so it never runs during
  * a call.
  */

@@ -1,6 +1,7 @@
 import { setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { backOff } from '../../base/common/back-off.js';
+import { collectWhenIdle } from '../../base/common/idle-collection.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
 import { sqlStateOf } from '../../base/database/transient-error.js';
@@ -30,6 +31,9 @@ const retry = { firstMs: 100, maxMs: 5_000 };
 export class DrainLoop {
   private readonly drain: JournalDrain;
   private openRequests: OpenRequest[] = [];
+  /** Number of batches read so far, and of those in work while the thread is idle: the figures of `collectWhenIdle`. */
+  begun = 0;
+  readonly count = 0;
   /** Number of failed rounds since the last good one. */
   private failures = 0;
   /** Ends the pause between two rounds. */
@@ -71,7 +75,7 @@ export class DrainLoop {
   /** Reads the journal to its end. @returns the reason if not all is committed */
   private async round(): Promise<Error | undefined> {
     try {
-      while (await this.drain.step());
+      while (await this.drain.step()) this.begun += 1;
       this.failures = 0;
       return undefined;
     } catch (error) {
@@ -160,5 +164,6 @@ export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink):
       for (const message of messages) sink.receive?.(message);
     },
   );
+  collectWhenIdle(loop);
   void loop.run();
 }
