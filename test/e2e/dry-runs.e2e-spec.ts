@@ -51,6 +51,21 @@ describe('a dry run of a registration', () => {
     );
   });
 
+  it("tells what of the registration's schema is left out, as the registration itself does", async () => {
+    const inputSchema = { properties: { n: { type: 'integr' }, m: { type: 'number', minimum: 'three' } } };
+    const faults = [
+      '/properties/n/type of its inputSchema: "integr" is no JSON type, so all values pass',
+      expect.stringMatching(/^\/properties\/m\/minimum of its inputSchema is left out/),
+    ];
+    const { differences } = await dryRun({ inputSchema });
+    expect(differences).toEqual(expect.arrayContaining(faults));
+    const registered = await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'misspelt', ...fixture, inputSchema })
+      .expect(201);
+    expect(registered.body.warnings).toEqual(expect.arrayContaining(faults));
+  });
+
   it('stores nothing but the record of its call, and leaves no process and no figures', async () => {
     const { outcome } = await dryRun({ name: 'gone', call: {} });
     await tk.http.get('/api/v1/custom-tools/gone').expect(404);

@@ -106,7 +106,7 @@ export class ToolInspector {
     const validators = await this.compileAll(tool.definitions ?? []);
     const warnings: string[] = [];
     if (inspected && !readAs) warnings.push(...nameWarning(tool, handshake));
-    if (inspected) warnings.push(...(await scriptFaults(inspected)));
+    if (inspected) warnings.push(...validate.warnings, ...(await scriptFaults(inspected)));
     return {
       ...{ tool, validate, validators, warnings },
       ...(handshake && { handshake }),
@@ -165,9 +165,10 @@ export class ToolInspector {
     }
   }
 
-  /** Sentences about fields in which a registration differs from the executable, and about faults of its schema. */
-  async differences(tool: CustomTool, handshake: Handshake): Promise<string[]> {
-    return [...differences(tool, handshake), ...(await schemaFaults(this.schemas, tool, handshake))];
+  /** Sentences about fields in which a registration differs from the executable, and about faults of both schemas. */
+  async differences({ tool, validate, handshake = {} }: ToolPlan): Promise<string[]> {
+    const faults = [...validate.warnings, ...(await schemaFaults(this.schemas, tool, handshake))];
+    return [...differences(tool, handshake), ...new Set(faults)];
   }
 
   /**

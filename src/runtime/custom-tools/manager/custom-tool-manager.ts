@@ -75,7 +75,7 @@ export class CustomToolManager implements ToolHistory {
     try {
       const outcome = call ? await call.run(offeredAs(call.tool ?? tool.name, wrapper)) : null;
       const effectiveSandbox = this.running.effective(tool, wrapper);
-      const differences = await this.inspector.differences(tool, handshake);
+      const differences = await this.inspector.differences(plan);
       return { tool, handshake, differences, effectiveSandbox, outcome };
     } finally {
       await this.running.retire(wrapper);
