@@ -251,7 +251,8 @@ describe('checkToolHealth', () => {
     await record('search', 5, failure);
     await health.checkAllToolsHealth();
     expect(await health.checkAllToolsHealth()).toMatchObject({
-      toolReports: [{ why: [{ since: checkedAt }] }],
+      // Degraded and unhealthy are one bad time.
+      toolReports: [{ why: [{ since: first }] }],
     });
     const search = { tool: 'search' };
     expect(heard).toEqual([
@@ -447,7 +448,9 @@ describe('a tool at its threshold', () => {
       await record('search', step % 2 === 0 ? 1 : 19, step % 2 === 0 ? failure : {});
       later += minute;
       const { status, why } = await health.checkToolHealth('search');
-      expect([status, why[0]?.since]).toEqual([step % 2 === 0 ? 'degraded' : 'healthy', healthySince]);
+      expect([status, why[0]?.since]).toEqual(
+        step % 2 === 0 ? ['degraded', null] : ['healthy', healthySince],
+      );
     }
     expect(heard).toEqual(['unknown healthy']);
     await record('search', 1, failure);
@@ -472,6 +475,25 @@ describe('a tool at its threshold', () => {
       why: [{ since: checkedAt }],
     });
     expect(heard).toEqual(['unknown healthy', 'healthy unhealthy', 'unhealthy degraded']);
+  });
+
+  it('goes on with the bad period from before the start of the server', async () => {
+    const grades = [
+      ['unknown', 'healthy', ago(50 * minute)],
+      ['healthy', 'degraded', ago(40 * minute)],
+      ['degraded', 'unhealthy', ago(30 * minute)],
+    ];
+    for (const values of grades)
+      await db.dataSource.query(
+        `INSERT INTO grade_changes (tool, from_status, to_status, why, at) VALUES ('search', $1, $2, '', $3)`,
+        values,
+      );
+    await record('search', 20, failure);
+    await app.init();
+    expect(await health.checkToolHealth('search')).toMatchObject({
+      status: 'unhealthy',
+      why: [{ since: ago(40 * minute).toISOString() }],
+    });
   });
 });
 

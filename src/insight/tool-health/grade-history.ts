@@ -32,9 +32,17 @@ const selectPage = `
   ORDER BY seq DESC
   LIMIT $3`;
 
-/** The last change of each tool. */
-const selectLast =
-  'SELECT DISTINCT ON (tool) tool, to_status AS "to", at FROM grade_changes ORDER BY tool, seq DESC';
+/** The last change of each tool. If the tool is not healthy, `at` is the first change of its bad period. */
+const selectLast = `
+  SELECT DISTINCT ON (tool) tool, to_status AS "to", CASE WHEN to_status IN ('degraded', 'unhealthy') THEN (
+    SELECT min(at) FROM grade_changes bad
+    WHERE bad.tool = last.tool AND bad.seq > coalesce((
+      SELECT max(seq) FROM grade_changes good
+      WHERE good.tool = last.tool AND to_status NOT IN ('degraded', 'unhealthy')
+    ), 0)
+  ) ELSE at END AS at
+  FROM grade_changes last
+  ORDER BY tool, seq DESC`;
 
 /** Deletes changes before a time, except the last one of each tool. Parameter: the time. */
 const deleteOlder = `

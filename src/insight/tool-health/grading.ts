@@ -96,9 +96,10 @@ export const isClear = ({ why }: Grade): boolean =>
     ({ rule, figure, threshold }) => rule === 'success_rate' && Math.abs(figure - threshold) >= clearMargin,
   );
 
-/** Whether a tool improves from unhealthy to degraded: its bad period continues. */
-export const isPartialRecovery = (to: dto.HealthStatus, from: dto.HealthStatus): boolean =>
-  to === 'degraded' && from === 'unhealthy';
+const isBad = (status: dto.HealthStatus): boolean => status === 'degraded' || status === 'unhealthy';
+
+/** Whether a tool that was not healthy is not healthy yet, so that its bad period continues. */
+export const staysBad = (to: dto.HealthStatus, from: dto.HealthStatus): boolean => isBad(to) && isBad(from);
 
 /** The grade of a registered tool that was never called. */
 export const neverExecuted: Grade = {

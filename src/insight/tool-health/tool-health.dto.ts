@@ -42,8 +42,8 @@ export class HealthReasonView {
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
-    'Start of this grade, or of a worse one before it; of a first grade, its first call. ' +
-      'null if the period is not the last hour, or if the tool never had a grade other than unknown',
+    'Start of this grade; of degraded and unhealthy, of the whole time in which the tool was not healthy; of a first grade, its first call. ' +
+      'null if the period is not the last hour, while a new grade may be chance, or if the tool never had a grade other than unknown',
   )
   readonly since!: string | null;
 }

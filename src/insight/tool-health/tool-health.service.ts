@@ -17,11 +17,11 @@ import {
   type GradedTool,
   infoOf,
   isClear,
-  isPartialRecovery,
   neverExecuted,
   overallStatus,
   reportOf,
   summaryOf,
+  staysBad,
 } from './grading.js';
 import { RefusedCallers } from '../../records/executions/rollups/refused-callers.js';
 import { CircuitsService } from '../../call/circuits/circuits.service.js';
@@ -323,15 +323,16 @@ export class ToolHealthService {
     }
     const firstSeen = next?.status === status ? next.at : now;
     // A change that may be chance is emitted only if it lasts.
+    const isSamePeriod = staysBad(status, before.status);
     if (before.since !== null && !isClear(grade) && now - firstSeen < settleMs) {
       this.knownGrades.set(tool, { ...current, next: { status, at: firstSeen } });
-      return before.since;
+      return isSamePeriod ? before.since : null;
     }
     const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
     const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
     // A first grade begins at the end of the minute of its cause: never before the cause.
     const at = before.since === null ? Math.min(now, causeMs + minuteMs) : firstSeen;
-    const since = isPartialRecovery(status, before.status) ? (before.since ?? at) : at;
+    const since = isSamePeriod ? (before.since ?? at) : at;
     this.knownGrades.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
     this.events.emit({ tool, from: before.status, to: status, at, why });
