@@ -53,7 +53,7 @@ it('a second server on a data directory that is in use ends with one sentence', 
       1,
       [
         expect.stringMatching(
-          /^The journal of executions in \S+ belongs to another gateway, which runs: .*DIR$/,
+          /^The journal of executions in \S+ belongs to another running gateway: .*DIR$/,
         ),
       ],
     ]);
