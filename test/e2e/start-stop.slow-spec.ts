@@ -51,11 +51,7 @@ it('a second server on a data directory that is in use ends with one sentence', 
       .filter((line) => line !== '' && !line.startsWith('{'));
     expect([child.exitCode, told]).toEqual([
       1,
-      [
-        expect.stringMatching(
-          /^The journal of executions in \S+ belongs to another running gateway: .*DIR$/,
-        ),
-      ],
+      [expect.stringMatching(/^The journal of executions in \S+ belongs to another running gateway: .*DIR$/)],
     ]);
     expect((await fetch(`${first.url}/livez`)).status).toBe(200);
   } finally {
