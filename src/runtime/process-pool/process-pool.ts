@@ -258,7 +258,7 @@ export class ProcessPool {
       request.reject(error);
       return false;
     }
-    return method === 'execute' && this.members.countRequest(member);
+    return method === 'execute' && this.members.onRequest(member);
   }
 
   /** Reserves the process until `begin` has ended. If the process is lost meanwhile, the request waits again. */
@@ -274,7 +274,7 @@ export class ProcessPool {
     this.remove(request);
     request.resolve(reply);
     if (request.options.method === 'execute') member.countAnswer();
-    this.members.countAnswer(member);
+    this.members.onAnswer(member);
     this.afterRequest(member);
   }
 

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { archiveOf } from '../../../../test/support/bundle.js';
@@ -7,6 +8,8 @@ import { BundleFolders } from './bundle-folders.js';
 import type { BundlesRepository } from './bundles.repository.js';
 
 // real: files, archives, threads; mock: the database
+
+Logger.overrideLogger(false);
 
 const limits = { maxEntries: 1_000, maxBytes: 1_000_000 };
 const paths = Array.from({ length: 300 }, (_, n) => `${n}.txt`);
