@@ -140,7 +140,7 @@ export class ProcessPool {
     this.members.stopStartingAhead();
     clearTimeout(this.stopping.drainTimer);
     if (this.open.size + this.slots.taken > 0)
-      this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
+      this.stopping.drainTimer = setTimeout(() => this.endDrain(), drainMs);
     this.advance();
     return this.ended;
   }
@@ -220,7 +220,7 @@ export class ProcessPool {
   }
 
   /** Ends the drain time: abandons all requests. */
-  private cutOff(): void {
+  private endDrain(): void {
     if (this.stopping) this.stopping.cutOff = true;
     // Queued requests first, so that no process is started for them.
     for (const request of [...this.queue, ...this.open]) request.giveUp('shutting_down');
