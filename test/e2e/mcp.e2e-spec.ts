@@ -302,7 +302,8 @@ describe('the stateless revision', () => {
   it('refuses headers that differ from the body, and methods and revisions that it does not know', async () => {
     const params = { name: 'echo', arguments: {} };
     const differs = await ask('tools/call', params, { 'mcp-name': 'other' }).expect(400);
-    expect(differs.body).toMatchObject({ id: 7, error: { code: -32020 } });
+    const message = 'The header Mcp-Name is missing or differs from the body';
+    expect(differs.body).toMatchObject({ id: 7, error: { code: -32020, message } });
     expect((await ask('roots/list').expect(404)).body.error.code).toBe(-32601);
     const older = await tk.anonymous
       .post('/mcp')

@@ -5,6 +5,7 @@ import { AnyObject, Example, OneOf, OneOfThese, OptionalObject } from '../../web
 export class QuestionsView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;
   @OneOfThese(['input_required'], 'input_required') readonly status!: 'input_required';
+  /** The questions by their names. */
   @AnyObject({
     example: { amount: { method: 'elicitation/create', params: { message: 'How many?' } } },
     description: 'Requests of MCP by name, such as `elicitation/create`',
@@ -19,12 +20,14 @@ export class QuestionsView {
 
 const actions = ['accept', 'decline', 'cancel'] as const;
 
+/** The answer to one question that came as an event on a call's stream. */
 export class QuestionAnswer {
   @OneOf(actions, { description: 'What the person did' }) readonly action!: (typeof actions)[number];
   @OptionalObject({ amount: 3 }, 'The members of the form')
   readonly content?: object;
 }
 
+/** The answers to the questions of an asynchronous execution. */
 export class ExecutionAnswers {
   @AnyObject({
     example: { amount: { action: 'accept', content: { amount: 3 } } },

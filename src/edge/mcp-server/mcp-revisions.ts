@@ -71,7 +71,7 @@ const unsupportedVersionCode = -32022;
 /** The error for a header that does not repeat the body. */
 export const headerMismatch = (header: string): { code: number; message: string } => ({
   code: headerMismatchCode,
-  message: `The header ${header} lacks, or differs from the body`,
+  message: `The header ${header} is missing or differs from the body`,
 });
 
 /** The error for an unsupported revision or a header that does not repeat the body. The SDK does not check them. */

@@ -100,7 +100,7 @@ export class Conversation {
 
   /** The call of the only open request; undefined if there are several. */
   get execution(): string | undefined {
-    return this.open.get(this.only() ?? '')?.executionId;
+    return this.open.get(this.onlyOpenId() ?? '')?.executionId;
   }
 
   /** Why the open requests were abandoned; undefined if any of them was not. */
@@ -212,7 +212,7 @@ export class Conversation {
   /** Handles an error without an id: the tool could not parse a request, which is known if only one is open. */
   private receiveUnaddressed(error: unknown, bytes: number): MessageKind {
     const reply = errorReply(error);
-    const only = this.only();
+    const only = this.onlyOpenId();
     if (only === undefined || !reply) return 'stray';
     this.take(only)?.answered(reply, bytes);
     return 'answer';
@@ -236,12 +236,12 @@ export class Conversation {
   private addressee({ id, executionId }: AddressedNotice): Exchange | undefined {
     if (executionId !== undefined)
       return [...this.open.values()].find((exchange) => exchange.executionId === executionId);
-    const named = id ?? this.only();
+    const named = id ?? this.onlyOpenId();
     return named === undefined ? undefined : this.open.get(named);
   }
 
   /** The id of the only open request, to which a message without an id must belong. */
-  private only(): string | undefined {
+  private onlyOpenId(): string | undefined {
     if (this.hasCancelled || this.open.size !== 1) return undefined;
     const [id] = this.open.keys();
     return id;

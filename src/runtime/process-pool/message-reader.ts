@@ -22,8 +22,8 @@ export interface MessageSink {
 
 /** Lines that may become a JSON object. */
 interface Candidate {
-  /** Lines of the object; all but the last `unjoined` of them are joined into blocks. */
-  readonly text: string[];
+  /** Its text. All lines but the last `unjoined` ones are joined into blocks of several lines. */
+  readonly blocks: string[];
   unjoined: number;
   /** Number of lines. */
   lines: number;
@@ -60,7 +60,7 @@ export class MessageReader {
 
   /** The beginning of an object that is not closed. */
   get unclosed(): string | undefined {
-    return this.candidate?.text.slice(0, shownLines).join(' ');
+    return this.candidate?.blocks.slice(0, shownLines).join(' ');
   }
 
   /** Reads one line. @param bytes its length on the wire */
@@ -87,7 +87,7 @@ export class MessageReader {
       if (!this.sink.broken(text, notJson)) this.sink.unparsed(text, 1, bytes);
       return;
     }
-    this.candidate = { text: [text], unjoined: 1, lines: 1, bytes, depth };
+    this.candidate = { blocks: [text], unjoined: 1, lines: 1, bytes, depth };
   }
 
   private continueObject(candidate: Candidate, text: string, bytes: number): void {
@@ -96,10 +96,10 @@ export class MessageReader {
       this.dropCandidate();
       return this.line(text, bytes);
     }
-    const lines = candidate.text;
-    lines.push(text);
+    const { blocks } = candidate;
+    blocks.push(text);
     if (++candidate.unjoined >= linesPerBlock) {
-      lines.push(lines.splice(-candidate.unjoined).join('\n'));
+      blocks.push(blocks.splice(-candidate.unjoined).join('\n'));
       candidate.unjoined = 0;
     }
     candidate.lines++;
@@ -110,7 +110,7 @@ export class MessageReader {
   }
 
   private finishObject(candidate: Candidate): void {
-    const text = candidate.text.join('\n');
+    const text = candidate.blocks.join('\n');
     const excess = excessIn(text);
     const message = excess === undefined ? parseObject(text) : undefined;
     if (!message) return this.dropCandidate(excess);
@@ -128,8 +128,9 @@ export class MessageReader {
     const { candidate } = this;
     if (!candidate) return;
     this.candidate = undefined;
-    if (this.sink.broken(candidate.text.join('\n'), why)) return;
-    const shown = candidate.text.slice(0, shownLines).join('\n').split('\n', shownLines);
+    if (this.sink.broken(candidate.blocks.join('\n'), why)) return;
+    // Each block has at least one line.
+    const shown = candidate.blocks.slice(0, shownLines).join('\n').split('\n', shownLines);
     for (const line of shown) this.sink.unparsed(line, 1, line.length);
     const more = candidate.lines - shown.length;
     if (more > 0) this.sink.unparsed(`… and ${more} more lines of no JSON object`, more, candidate.bytes);

@@ -15,7 +15,10 @@ const unitBytes = 1_024;
 const unitsPerTurn = 128;
 /** Factor for output while no request is open, when a process has nothing to write. */
 const idleFactor = 10;
-/** Lines credited for each answer, such as an empty one or a few log lines. */
+/**
+ * Lines that each answer pays for, such as an empty one or a few log lines. They may follow the answer, so they are credited
+ * at the price of idle time.
+ */
 const freeLines = 10;
 /** Overdraft of the budget after which a process is killed, in milliseconds. */
 const maxOverdraftMs = 10_000;

@@ -126,15 +126,15 @@ export class PoolMembers implements SlotUser {
     for (const member of this.list.idle().slice(0, Math.max(0, surplus))) this.retire(member);
   }
 
-  /** Counts a request. @returns whether another process (a spare, or an expired one's successor) may have to start */
-  countRequest(member: PoolMember): boolean {
+  /** Called when a process gets a call. @returns whether another process (a spare, or an expired one's successor) may have to start */
+  onRequest(member: PoolMember): boolean {
     member.countRequest();
     this.keepsSpare = true;
     return !this.settings.keepAlive || member.expired !== undefined;
   }
 
-  /** Records a successful answer. */
-  countAnswer({ answers }: PoolMember): void {
+  /** Called when a process has answered a call or a health check. */
+  onAnswer({ answers }: PoolMember): void {
     this.canServeSeveral ||= answers > 1;
     if (this.policy.strikes > 0) this.policy.answered();
   }
@@ -150,6 +150,7 @@ export class PoolMembers implements SlotUser {
     else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
     // It answered before it had read the whole request, so the rest of the line is still in its input.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
+    // Another pool needs its slot.
     else if (!member.isFull && this.slots.claim(isIdle && !isNeeded, member.servedMs)) this.retire(member);
     else if (member.expired === undefined) {
       if (isIdle && !this.idleTimer) this.watchIdle();

@@ -182,7 +182,7 @@ export interface RequestOptions {
   readonly onRequest?: Relay | undefined;
 }
 
-/** Lines on a tool's stdout that are not messages: their number, and the end of the last few. */
+/** Lines on a tool's stdout that are not messages: their number, and the beginning of the last few. */
 export interface StrayLinesReport {
   readonly count: number;
   readonly last: readonly string[];

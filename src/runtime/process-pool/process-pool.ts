@@ -140,7 +140,7 @@ export class ProcessPool {
     this.members.stopStartingAhead();
     clearTimeout(this.stopping.drainTimer);
     if (this.open.size + this.slots.taken > 0)
-      this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
+      this.stopping.drainTimer = setTimeout(() => this.endDrain(), drainMs);
     this.advance();
     return this.ended;
   }
@@ -220,7 +220,7 @@ export class ProcessPool {
   }
 
   /** Ends the drain time: abandons all requests. */
-  private cutOff(): void {
+  private endDrain(): void {
     if (this.stopping) this.stopping.cutOff = true;
     // Queued requests first, so that no process is started for them.
     for (const request of [...this.queue, ...this.open]) request.giveUp('shutting_down');
@@ -258,7 +258,7 @@ export class ProcessPool {
       request.reject(error);
       return false;
     }
-    return method === 'execute' && this.members.countRequest(member);
+    return method === 'execute' && this.members.onRequest(member);
   }
 
   /** Reserves the process until `begin` has ended. If the process is lost meanwhile, the request waits again. */
@@ -274,7 +274,7 @@ export class ProcessPool {
     this.remove(request);
     request.resolve(reply);
     if (request.options.method === 'execute') member.countAnswer();
-    this.members.countAnswer(member);
+    this.members.onAnswer(member);
     this.afterRequest(member);
   }
 

@@ -153,7 +153,7 @@ export class SpawnerClient {
   }
 
   private onStarted(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
-    // The spawner died meanwhile, and the tool with it: `lost` reports its end.
+    // The spawner died meanwhile, and the tool with it: `onLost` reports its end.
     if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
     let pipes: Pipes;
     try {
@@ -167,7 +167,7 @@ export class SpawnerClient {
   }
 
   private onPipesNotOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
-    // The spawner is dying, as in `started`.
+    // The spawner is dying: `onLost` reports the end of the process.
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
     this.spawner.send(encodeSignal(process.id, 'SIGKILL'));
     this.spawner.send(encodeRelease(process.id));
@@ -295,8 +295,8 @@ function openPipes(
   }
   const [stdin, stdout, stderr] = opened as [number, number, number];
   const input = (fd: number): Readable => {
-    const callback = (bytes: number, { buffer }: Uint8Array): boolean => {
-      socket.emit('data', Buffer.from(buffer, 0, bytes));
+    const callback = (bytes: number): boolean => {
+      socket.emit('data', Buffer.from(buffer.buffer, 0, bytes));
       return true;
     };
     const socket: Socket = new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } });

@@ -5,8 +5,8 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile, open, opendir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile, open } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { isUtf8 } from 'node:buffer';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import type { Problem } from '../../../base/common/errors.js';
@@ -80,7 +80,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     const folder = await mkdir(dir, { recursive: true, mode: 0o755 })
       .then(() => mkdtemp(join(dir, workPrefix)))
       .catch((error: unknown) => {
-        throw unpackable(`${messageOf(error)}; let the server write below CUSTOM_TOOLS_DIR`);
+        throw cannotUnpack(`${messageOf(error)}; let the server write below CUSTOM_TOOLS_DIR`);
       });
     try {
       return await work(folder);
@@ -90,48 +90,40 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /** Unpacks an archive. @param limits default: those for uploads @throws Error with a one-line reason */
-  async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
+  unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
     const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
-    const order = { archive, folder, limits: limits ?? { maxEntries, maxBytes } };
-    return (await this.inThread(order)) as Unpacked;
+    return inThread<Unpacked>({ archive, folder, limits: limits ?? { maxEntries, maxBytes } });
   }
 
-  /** Unpacks or hashes in a thread of its own, because both block it. */
-  private async inThread(order: ArchiveOrder): Promise<Unpacked | string> {
-    const thread = new WorkerCalls<ArchiveOrder, Unpacked | string>(
-      new URL('./archive.worker.js', import.meta.url),
-      { name: 'bundle', timeLimitMs: timeoutMs },
-    );
-    try {
-      return await thread.call(order);
-    } finally {
-      await thread.stop();
-    }
+  /** The files of a bundle for people. @throws Problem `invalid_request` as `folderOf` does */
+  async shownFiles({ hash, files }: StoredBundle): Promise<ShownFiles> {
+    return shownFilesIn(await this.folderOf(hash, { verify: false }), files);
   }
 
   /** Hashes the folder of a bundle; unpacks the bundle if the folder is missing or was changed. */
   private async fetch(hash: string): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
-    const presentHash = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
+    const presentHash = (await isFolder(folder)) ? await inThread<string>({ folder }) : undefined;
     if (presentHash === hash) return folder;
     const archive = await this.repository.archive(hash);
     if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
+    // Other servers with the same directory may do the same meanwhile.
     await this.withWorkFolder(async (work) => {
       const file = join(work, 'bundle.tgz');
       const files = join(work, 'files');
       await writeFile(file, archive);
       const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
-        throw unpackable(messageOf(error));
+        throw cannotUnpack(messageOf(error));
       });
-      // If an earlier version installed the packages of a bundle, its files have another hash than the upload.
+      // Earlier versions of Toolkeeper stored bundles with their packages, under the hash of the upload. The files are
+      // right if they are those of the stored archive.
       if (presentHash === unpacked.hash) return;
       if (presentHash !== undefined) {
         this.logger.error(
           `The files in ${folder} are not those of the bundle: they were changed, and are unpacked again`,
         );
-        await rename(folder, join(work, 'changed'));
+        await rename(folder, join(work, 'changed')).catch(ignoreMissing);
       }
-      // Another server with the same folder may have been faster.
       await rename(files, folder).catch(async (error: unknown) => {
         if (!(await isFolder(folder))) throw error;
       });
@@ -154,7 +146,27 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-const unpackable = (why: string): Problem => wrong('/bundle', `cannot be unpacked here: ${why}`);
+const cannotUnpack = (why: string): Problem => wrong('/bundle', `cannot be unpacked here: ${why}`);
+
+/**
+ * Unpacks an archive or hashes a folder in a thread of its own, because both block it.
+ * @returns a hash if the order has no archive
+ */
+async function inThread<Answer extends Unpacked | string>(order: ArchiveOrder): Promise<Answer> {
+  const thread = new WorkerCalls<ArchiveOrder, Answer>(new URL('./archive.worker.js', import.meta.url), {
+    name: 'bundle',
+    timeLimitMs: timeoutMs,
+  });
+  try {
+    return await thread.call(order);
+  } finally {
+    await thread.stop();
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
 
 const isFolder = async (path: string): Promise<boolean> => (await statOf(path))?.isDirectory() === true;
 
@@ -167,30 +179,33 @@ const maxFiles = 200;
 const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
-/**
- * Reads the files of an unpacked bundle, at most `maxFiles`; `content` is null if it is binary or too large.
- * @returns `complete`: whether all files are there with their content
- */
-export async function filesIn(folder: string, { files }: Pick<StoredBundle, 'files'>) {
-  const data: { path: string; content: string | null; executable: boolean }[] = [];
+/** The files of a bundle, sorted by path. */
+interface ShownFiles {
+  /** At most `maxFiles`. `content` is null if it is binary or too large. */
+  readonly data: { path: string; content: string | null; executable: boolean }[];
+  /** Whether all files are there with their content. */
+  readonly complete: boolean;
+}
+
+/** Reads the files of an unpacked bundle. @param fileCount the number of its files */
+async function shownFilesIn(folder: string, fileCount: number): Promise<ShownFiles> {
+  // Sorted before the cut, because each replica lists a directory in another order.
+  const shown = (await pathsBelow(folder)).sort().slice(0, maxFiles);
+  const data: ShownFiles['data'] = [];
   let bytesLeft = maxTextBytes;
-  for await (const path of pathsBelow(folder)) {
-    if (data.length === maxFiles) break;
+  for (const path of shown) {
     const { size, ...file } = await readBundled(join(folder, path), bytesLeft);
     if (file.content !== null) bytesLeft -= size;
     data.push({ path, ...file });
   }
-  data.sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { data, complete: data.length === files && data.every(({ content }) => content !== null) };
+  return { data, complete: data.length === fileCount && data.every(({ content }) => content !== null) };
 }
 
 /** The paths of all files below a folder, relative to it. */
-async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
-  for await (const entry of await opendir(join(folder, below))) {
-    const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    if (!entry.isDirectory()) yield path;
-    else yield* pathsBelow(folder, path);
-  }
+async function pathsBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => !entry.isDirectory());
+  return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name)));
 }
 
 /** Reads a file; `content` is null if it is no text or larger than `maxSize`. */

@@ -122,8 +122,8 @@ const ecosystems = [
 async function refuseMissingPackages(bundle: string): Promise<void> {
   for (const { file, folder, namesPackages } of ecosystems) {
     const text = await textOf(bundle, file);
-    const isThere = await statOf(join(bundle, folder));
-    if (text === '' || isThere || !namesPackages(text)) continue;
+    const hasPackages = (await statOf(join(bundle, folder))) !== undefined;
+    if (text === '' || hasPackages || !namesPackages(text)) continue;
     throw wrong(
       `/${file}`,
       `names packages, and there is no ${folder} beside it: \`toolkeeper tool bundle <folder>\` installs them there`,

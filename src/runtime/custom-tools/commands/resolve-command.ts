@@ -23,37 +23,42 @@ export interface ResolvedCommand {
   readonly script?: number;
 }
 
+/** A tool with all that decides about its command. */
+interface CommandRequest {
+  /** As registered. */
+  readonly tool: Pick<CustomTool, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>;
+  /** Its working directory, and its arguments there. */
+  readonly location: Pick<CustomTool, 'args' | 'workingDir'>;
+  /** Whether it came in a bundle that may hold any code. */
+  readonly mayBringCode: boolean;
+  /** Its own variables, decrypted. */
+  readonly ownEnv: PlainEnv;
+  /** Base of relative working directories. */
+  readonly root: string;
+  readonly rules: CommandRules;
+  readonly whyNotRun: WhyNotRun;
+}
+
 /**
  * Resolves the program, the working directory and the complete environment of a tool's process.
- * @param tool as registered
- * @param location its working directory, its arguments there, and whether it came in a bundle that may hold any code
- * @param own the tool's own variables, decrypted
- * @param root base of relative working directories
  * @throws Problem `invalid_request` that names the field
  */
-export async function resolveCommand(
-  tool: Pick<CustomTool, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>,
-  location: Pick<CustomTool, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
-  own: PlainEnv,
-  root: string,
-  rules: CommandRules,
-  whyNotRun: WhyNotRun,
-): Promise<ResolvedCommand> {
+export async function resolveCommand(request: CommandRequest): Promise<ResolvedCommand> {
+  const { tool, location, mayBringCode, ownEnv, root, rules, whyNotRun } = request;
   rules.checkText(tool);
-  rules.checkVariables(Object.keys(own), tool.permissions?.allowedEnvironmentVars ?? []);
+  rules.checkVariables(Object.keys(ownEnv), tool.permissions?.allowedEnvironmentVars ?? []);
   const cwd = resolve(root, location.workingDir ?? '.');
   if (!(await statOf(cwd))?.isDirectory()) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
-  const env = toolEnvironment(tool, own);
+  const env = toolEnvironment(tool, ownEnv);
   const { command, args: writtenArgs } = tool;
-  const { args: placed, mayBringCode } = location;
   const isInterpreter = rules.isInterpreter(command);
   const candidates = candidatesFor(command, cwd, env['PATH'] ?? '');
   const link = await findExecutable(command, candidates, whyNotRun, isInterpreter);
   const realPath = await realpath(link);
   const isOnHostPath =
     !command.includes('/') || realPath === (await hostProgram(basename(command), whyNotRun));
-  const program = { command, args: placed, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode };
+  const program = { command, args: location.args, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode };
   const args = await rules.checkCommand(program);
   checkPin(tool, realPath);
   const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
@@ -111,16 +116,9 @@ function toolEnvironment(
 /** Keeps git and wget from reading settings in /etc: these are unreadable in the sandbox, and both would exit. */
 const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
 
-/**
- * Finds a program of the server's own PATH.
- * @throws Problem `invalid_request` if there is none that the tool's user may run
- */
-const findProgram = (name: string, whyNotRun: WhyNotRun): Promise<string> =>
-  findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), whyNotRun);
-
 /** The real path of the program of this name on the server's own PATH, if the tool's user may run one. */
 const hostProgram = (name: string, whyNotRun: WhyNotRun): Promise<string | undefined> =>
-  findProgram(name, whyNotRun).then(
+  findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), whyNotRun).then(
     (path) => realpath(path),
     () => undefined,
   );

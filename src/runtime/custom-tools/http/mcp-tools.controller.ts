@@ -162,14 +162,14 @@ export class McpToolsController {
     const isNameTaken =
       state === 'callable' &&
       isToolName(tool) &&
-      this.running.get(server) &&
+      this.running.get(server) !== undefined &&
       !this.running.offered.namesOf(server).includes(name);
+    const shownWhy = isNameTaken ? 'another tool has its name' : why;
     return {
       name,
       tool,
       state: isNameTaken ? 'refused' : state,
-      ...(why !== undefined && { why }),
-      ...(isNameTaken && { why: 'another tool has its name' }),
+      ...(shownWhy !== undefined && { why: shownWhy }),
       ...(warning !== undefined && { warning }),
       ...(approved && { approved }),
       ...(state !== 'callable' && listed && { listed }),

@@ -36,7 +36,7 @@ interface SignInState {
 }
 
 /** The query of a request. */
-type Parameters = Readonly<Record<string, unknown>>;
+type QueryMembers = Readonly<Record<string, unknown>>;
 
 /** Pages on which a person signs in to an MCP server for the caller of a link. */
 @ApiExcludeController()
@@ -66,7 +66,7 @@ export class SignInController {
   /** Asks the person to confirm that the link is theirs, because somebody else may have sent it. */
   @Get(signInPath)
   @Public()
-  async showSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+  async showSignIn(@Query() query: QueryMembers, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const link = await this.linkOf(query, request);
     const linkParameter = String(query['link']);
     // Browsers send no session cookie on links from other sites, so the console checks the session and comes back.
@@ -78,6 +78,7 @@ export class SignInController {
     const state = randomBytes(32).toString('base64url');
     const user = escaped(link.userName);
     const next = new URLSearchParams({ link: linkParameter, state });
+    // Shows the next step that this browser has opened the page.
     this.setCookie(reply, state, 'begun');
     return sendPage(
       reply,
@@ -91,7 +92,7 @@ export class SignInController {
   /** Redirects to the authorization server. Reached from the page only, so that other sites cannot skip its question. */
   @Get(`${signInPath}/go`)
   @Public()
-  async goToSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+  async goToSignIn(@Query() query: QueryMembers, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const link = await this.linkOf(query, request);
     const { state } = query;
     if (this.needsSession(link, request))
@@ -101,6 +102,7 @@ export class SignInController {
     const server = await this.firstListing.serverOf(link.server);
     const flow: Flow = { state };
     const { base } = this.accounts;
+    // A client id that is a URL must be one of https.
     const documentUrl = base.startsWith('https:') ? `${base}${documentPath}` : undefined;
     const wanted = { scope: link.scope, documentUrl };
     const location = await beginFlow(server, this.redirectUrl, flow, wanted).catch((error: unknown) => {
@@ -117,7 +119,7 @@ export class SignInController {
   /** Stores the account after the authorization server has redirected back. */
   @Get(callbackPath)
   @Public()
-  async endSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+  async endSignIn(@Query() query: QueryMembers, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { code, state, iss } = query;
     if (typeof state !== 'string') throw new Problem('invalid_request', 'state is missing');
     const { link, flow, url } = this.stateOf(state, request);
@@ -135,14 +137,15 @@ export class SignInController {
     const user = escaped(link.userName);
     const name = escaped(server.name);
     const scope = problem && this.accounts.missingScopesOf(server, link.user);
-    const again = scope && escaped(this.accounts.linkFor({ ...link, scope }));
-    const more =
-      scope && `It asks for more scopes: <a href="${again}">sign in again</a> with ${escaped(scope)}.`;
+    const linkAgain = scope && escaped(this.accounts.linkFor({ ...link, scope }));
+    const next = scope
+      ? `It asks for more scopes: <a href="${linkAgain}">sign in again</a> with ${escaped(scope)}.`
+      : 'You can close this page.';
     return sendPage(
       reply,
       'Signed in',
       `${user} has an account at ${name} now.${problem === undefined ? '' : ` ${escaped(problem)}`}`,
-      more ?? 'You can close this page.',
+      next,
     );
   }
 
@@ -151,7 +154,7 @@ export class SignInController {
   }
 
   /** The link in a query. @throws Problem `not_found`, `forbidden` */
-  private async linkOf({ link: sealed }: Parameters, { headers }: FastifyRequest): Promise<SignInLink> {
+  private async linkOf({ link: sealed }: QueryMembers, { headers }: FastifyRequest): Promise<SignInLink> {
     const link = await this.accounts.openLink(String(sealed));
     if (!link)
       throw new Problem('not_found', 'This link was used or has expired: call the tool again to get another');

@@ -10,7 +10,7 @@ import { Problem } from '../../../base/common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../../web/rest/page.js';
 import { PageQuery } from '../../../web/rest/dto.js';
 import type { Principal } from '../../../web/contract/principal.js';
-import { BundleFolders, filesIn } from '../bundles/bundle-folders.js';
+import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
@@ -176,8 +176,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Param('name') name: string,
     @Query() { revision }: BundleFilesQuery,
   ): Promise<BundleFilesView> {
-    const bundle = await this.bundleOf(name, revision);
-    return filesIn(await this.folders.folderOf(bundle.hash, { verify: false }), bundle);
+    return this.folders.shownFiles(await this.bundleOf(name, revision));
   }
 
   /** The bundle of a tool's current or given revision. @throws Problem `not_found` */

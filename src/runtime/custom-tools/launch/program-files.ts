@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { extname, join, relative, resolve, sep } from 'node:path';
-import { openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, extname, join, relative, resolve, sep } from 'node:path';
+import { NotRegularFile, openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import { covers } from '../../sandbox/mounts.js';
 import { isScript } from '../commands/resolve-command.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 
 /** The hash of a file in a certain state. */
@@ -37,6 +41,88 @@ export async function isProgram(path: string): Promise<boolean> {
 export function portablePath(root: string, path: string): string {
   const fromRoot = relative(root, path);
   return fromRoot.startsWith('..') ? path : fromRoot || '.';
+}
+
+/** Where the files of a tool's program are. */
+export interface Location {
+  /** The tool's own directory, else its single file; undefined if it has neither. */
+  readonly ownPath: string | undefined;
+  /** The arguments and the working directory of its processes. */
+  readonly launch: Pick<CustomTool, 'args' | 'workingDir'>;
+  /** Additional variables, so that the program finds packages in the directory. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /**
+   * Pointer to the member that names the directory. Set if the directory has no program of the tool, so that the operator
+   * must have granted it.
+   */
+  readonly needsGrantFor?: string;
+}
+
+/**
+ * Finds the files of a tool that is no bundle. Its own directory is its `workingDir`. Without one it is the folder of the
+ * first file among its arguments, or that of its command; the tool then runs there, and arguments that name files are made
+ * absolute, because they were relative to `root`.
+ * @param script the index of the argument that is an interpreter's script
+ * @param installedDir CUSTOM_TOOLS_DIR, in which each folder belongs to its tool
+ */
+export async function locateProgram(
+  tool: CustomTool,
+  script: number | undefined,
+  root: string,
+  installedDir: string,
+): Promise<Location> {
+  const { workingDir, args, command } = tool;
+  const base = resolve(root, workingDir ?? '.');
+  const argFiles = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
+  const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
+  const isCode = await Promise.all(
+    argFiles.map(async (file) => file !== undefined && (await isProgram(file))),
+  );
+  const programs = [program, ...argFiles.filter((_, n) => isCode[n] || n === script)];
+  if (workingDir !== null) {
+    const hasProgram = programs.some((file) => file !== undefined && covers(base, file));
+    const isOwn = covers(installedDir, base) || (hasProgram && !isShared(base, root));
+    return { ownPath: base, launch: { workingDir, args }, ...(!isOwn && { needsGrantFor: '/workingDir' }) };
+  }
+  const first = argFiles.find((file) => file !== undefined) ?? program;
+  if (first === undefined) return { ownPath: undefined, launch: { workingDir, args } };
+  const folder = dirname(first);
+  return {
+    // A script in a shared directory, such as a home, does not own all of it.
+    ownPath: isShared(folder, root) ? first : folder,
+    launch: { workingDir: folder, args: args.map((arg, n) => argFiles[n] ?? arg) },
+    ...(!programs.includes(first) && { needsGrantFor: `/args/${argFiles.indexOf(first)}` }),
+  };
+}
+
+/** The folder of a bundle belongs to its tool. Python needs PYTHONPATH to find packages there; Node does not. */
+export async function locateBundle({ args }: CustomTool, folder: string): Promise<Location> {
+  const packages = join(folder, 'site-packages');
+  const hasPackages = (await statOf(packages))?.isDirectory() === true;
+  return {
+    ownPath: folder,
+    launch: { args, workingDir: folder },
+    ...(hasPackages && { variables: { PYTHONPATH: packages } }),
+  };
+}
+
+/** Folders that a tool cannot own, because other programs use them. */
+const sharedFolders = '/ /bin /etc /home /opt /root /srv /tmp /usr /var'.split(' ');
+const isShared = (folder: string, root: string): boolean =>
+  [...sharedFolders, homedir(), tmpdir(), root].includes(folder);
+
+/** The path itself if there is a file. */
+const fileAt = async (path: string): Promise<string | undefined> =>
+  (await statOf(path))?.isFile() ? path : undefined;
+
+const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
+
+/** @throws Problem of the field `command` for a missing or unreadable program file, and other errors unchanged */
+export function throwAsProblem(error: unknown): never {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const isFileError =
+    error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
+  throw isFileError ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
 /**

@@ -144,9 +144,9 @@ export class ToolInspector {
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs } = this.config.customTools;
     try {
-      const token =
-        user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user).token();
-      const withOwnToken = withToken(confined.command, await token);
+      const credential =
+        user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user);
+      const withOwnToken = withToken(confined.command, await credential?.token());
       const limits = { ...processLimits(this.config.customTools, launch.dialect), ...withOwnToken };
       const onNews = makeListener?.(launch.redactor);
       const probed = await this.pools.runOnce(

@@ -1,14 +1,15 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
-import { wrong } from '../../../web/rest/wrong-field.js';
+import { notGranted, wrong } from '../../../web/rest/wrong-field.js';
 import { ToolSpawner } from '../../process-pool/process-pool.module.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
-import { mayTouch } from '../../sandbox/may-touch.js';
+import { accessLines } from '../../sandbox/access-lines.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { notGranted, type PreparedLaunch, throwAsProblem } from './launch-preparation.js';
+import type { PreparedLaunch } from './launch-preparation.js';
+import { throwAsProblem } from './program-files.js';
 
 /** The columns of a tool that decide about its restrictions. */
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
@@ -74,11 +75,14 @@ export class ToolSandbox implements OnApplicationBootstrap {
     const { url, timeoutMs = Infinity, sandbox } = tool;
     const effective = !url && this.spawner.endsDescendants ? withDescendantsEnded(enforced) : enforced;
     const facts = {
-      ...{ place: ownPath, url: url ?? undefined, variables: Object.keys(env) },
+      ownPath,
+      url: url ?? undefined,
+      variables: Object.keys(env),
       timeoutMs: Math.min(timeoutMs, sandbox?.maxExecutionMs ?? Infinity),
       maxOutputBytes: this.config.customTools.maxOutputBytes,
     };
-    return { ...effective, mayTouch: mayTouch(this.sandbox.policyOf(demandsOf(tool)), effective, facts) };
+    const policy = this.sandbox.policyOf(demandsOf(tool));
+    return { ...effective, mayTouch: accessLines(policy, effective, facts) };
   }
 }
 

@@ -29,10 +29,10 @@ import { Failures, type Plan, stepFor } from './reconciliation.js';
 
 /** A file written this long ago counts as complete. */
 const settledMs = 150;
-/** Concurrent checks; a slow tool delays one lane only. */
+/** Concurrent checks, and loads of changed rows; a slow tool delays one lane only. */
 const checksAtOnce = 16;
-/** Concurrent test starts of executables. */
-const testStartsAtOnce = 4;
+/** Concurrent test starts of executables, and plans and loads of a round. */
+const startsAtOnce = 4;
 /** Max time that the start waits for tools to load. */
 const headStartMs = 500;
 /** Pause limit for files that failed to start: the cause may have been temporary. */
@@ -45,7 +45,7 @@ const rowsMs = 60_000;
 const lastWorkMs = 1_000;
 
 /** Work that a round begins and does not wait for. No kind overlaps itself. */
-type Work = 'loads' | 'imports' | 'tries' | 'checks';
+type Work = 'loads' | 'imports' | 'testStarts' | 'checks';
 
 /** Columns of a tool that the answer to a health check shows. */
 type CheckedColumn = 'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage';
@@ -197,15 +197,18 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     if (this.isStopping) return;
     const loads = plans.filter(({ step }) => step === 'load');
     if (loads.length > 0)
-      this.begin('loads', () => this.each(loads, testStartsAtOnce, (tool) => this.load(tool)));
+      this.begin('loads', () => this.each(loads, startsAtOnce, (tool) => this.load(tool)));
     this.begin('imports', () => this.importer.importAll());
     // Changed files first, because their author waits for the result.
     const hasChanges = ({ changed }: Plan): number => Number(changed.length > 0);
-    const tries = plans.filter(({ step }) => step === 'try').sort((a, b) => hasChanges(b) - hasChanges(a));
-    if (tries.length > testStartsAtOnce) this.postponed.add('tries');
-    const now = tries.slice(0, testStartsAtOnce);
-    if (now.length > 0)
-      this.begin('tries', () => this.each(now, testStartsAtOnce, (tool) => this.testStart(tool)));
+    const due = plans
+      .filter(({ step }) => step === 'testStart')
+      .sort((a, b) => hasChanges(b) - hasChanges(a));
+    // The others follow in the next round, after files that have changed meanwhile.
+    if (due.length > startsAtOnce) this.postponed.add('testStarts');
+    const next = due.slice(0, startsAtOnce);
+    if (next.length > 0)
+      this.begin('testStarts', () => this.each(next, startsAtOnce, (tool) => this.testStart(tool)));
     if (checks) this.begin('checks', () => this.checkAll(plans));
   }
 
@@ -214,7 +217,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const names = this.names();
     this.failures.retain(new Set(names));
     const plans: Plan[] = [];
-    await this.each(names, testStartsAtOnce, async (name) => {
+    await this.each(names, startsAtOnce, async (name) => {
       plans.push(await this.plan(name, options));
     });
     return plans;
@@ -292,7 +295,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async checkAll(plans: readonly Plan[]): Promise<void> {
     await this.each(plans, checksAtOnce, async (tool) => {
       if (tool.step === 'ping') await this.supervisor.ping(tool.name);
-      else if (tool.step === 'look') await this.supervisor.checkFiles(tool.name, tool.gone);
+      else if (tool.step === 'checkFiles') await this.supervisor.checkFiles(tool.name, tool.gone);
       else if (tool.step === 'retry') await this.testStart(tool);
     });
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;

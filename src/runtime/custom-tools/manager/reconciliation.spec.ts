@@ -23,22 +23,22 @@ describe('what a round does about a tool', () => {
     ['that was removed and does not run', { row: undefined, running: undefined }, undefined],
     ['that was disabled', inactive, 'load'],
     ['that is disabled and does not run', { ...inactive, running: undefined }, undefined],
-    ['whose files changed', changed, 'try'],
+    ['whose files changed', changed, 'testStart'],
     ['whose changed files were no tool a short while ago', { ...changed, mayTry: false }, undefined],
-    ['that is broken', broken, 'try'],
+    ['that is broken', broken, 'testStart'],
     [
       'that is broken, even if it is loaded as it should be and was tried',
       { ...broken, mayTry: false },
       undefined,
     ],
     ['whose pool tries by itself', { ...broken, running: { ...running, retriesByItself: true } }, undefined],
-    ['that could not be prepared here', { running: { ...running, processes: undefined } }, 'try'],
+    ['that could not be prepared here', { running: { ...running, processes: undefined } }, 'testStart'],
   ])('%s', (_what, change, step) => expect(stepFor({ ...well, ...change })).toBe(step));
 
   it.each<[string, Partial<FoundTool>, Step | undefined]>([
     ['with a process', {}, 'ping'],
     ['with a process, though it was unhealthy', ill, 'ping'],
-    ['without a process', cold, 'look'],
+    ['without a process', cold, 'checkFiles'],
     ['without a process that was unhealthy', { ...ill, ...cold }, 'retry'],
     [
       'of which an older revision goes on',
@@ -46,7 +46,7 @@ describe('what a round does about a tool', () => {
       'ping',
     ],
     ['whose changed files were no tool', { ...changed, mayTry: false }, 'ping'],
-    ['whose files changed just now', changed, 'try'],
+    ['whose files changed just now', changed, 'testStart'],
     ['that is broken', { ...broken, mayTry: false }, undefined],
     ['that is disabled', { ...inactive, running: undefined }, undefined],
   ])('when it checks: one %s', (_what, change, step) =>

@@ -26,11 +26,12 @@ export interface FoundTool {
 
 /**
  * `load`: start, replace or stop the tool according to its row.
- * `try`: start the executable once and use it if it answers, because its files changed or the tool is broken.
- * `retry`: the same for a tool that was unhealthy at the last check and has not been called since.
- * `ping`: check an idle process. `look`: check that the program's files exist, because there is no process to ping.
+ * `testStart`: start the executable once and use it if it answers, because its files changed or the tool is broken.
+ * `retry`: a test start as part of a health check: the tool was unhealthy at the last one and has no process since.
+ * `ping`: check an idle process.
+ * `checkFiles`: check that the program's files exist, because there is no process to ping.
  */
-export type Step = 'load' | 'try' | 'retry' | 'ping' | 'look';
+export type Step = 'load' | 'testStart' | 'retry' | 'ping' | 'checkFiles';
 
 /** A tool's state in a round, and the step to take. */
 export interface Plan {
@@ -52,10 +53,10 @@ export function stepFor({ row, running, mayTry, checks }: FoundTool): Step | und
   if (!running) return undefined;
   const { hasChangedFiles, processes, retriesByItself } = running;
   const isBroken = (row.status === 'error' || processes === undefined) && !retriesByItself;
-  if ((hasChangedFiles || isBroken) && mayTry) return 'try';
+  if ((hasChangedFiles || isBroken) && mayTry) return 'testStart';
   if (!checks || row.status === 'error') return undefined;
   if (processes) return 'ping';
-  return row.healthStatus === 'unhealthy' && processes === 0 ? 'retry' : 'look';
+  return row.healthStatus === 'unhealthy' && processes === 0 ? 'retry' : 'checkFiles';
 }
 
 /** The last failed try of a tool. */

@@ -31,7 +31,7 @@ interface NewTool {
   readonly create: CustomToolCreate;
   /** Hash of the bundle with its files. */
   readonly bundle?: string | undefined;
-  /** Whether it replaces the tool of its name; omitted members get their defaults. */
+  /** Whether it replaces the tool of its name; omitted members other than `isolation` get their defaults. */
   readonly replaces?: boolean;
   /** Why its executable is not started: it is stored with status `error` and retried. */
   readonly broken?: string;
@@ -148,6 +148,7 @@ export class ToolPlanner {
     const tool = initialTool(create, { id, userNumber, env, timeoutMs, bundle: bundle ?? null });
     checkSettings(tool, maxPoolSize, create);
     if (!stored) return tool;
+    // Older versions made shared tools only: an import of a tool.json without `isolation` keeps them so.
     const { revision, isolation } = stored;
     return Object.assign(tool, { revision, isolation: create.isolation ?? isolation });
   }

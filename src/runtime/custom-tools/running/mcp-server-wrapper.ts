@@ -77,7 +77,7 @@ export class McpServerWrapper extends CustomToolWrapper {
   /** Reviews its tools again, after its list has changed. */
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
-    this.reviews = new Map(reviews.map((review) => [review.name, this.checked(review)]));
+    this.reviews = new Map(reviews.map((review) => [review.name, this.withFaults(review)]));
     const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
     for (const tool of this.tools)
       if (tool.copyDecoration(listed.get(tool.approved.name))) this.onToolChanged(tool);
@@ -158,11 +158,11 @@ export class McpServerWrapper extends CustomToolWrapper {
   private poolOf(project: string): ProcessPool | undefined {
     const { backend } = this;
     if ('unavailable' in backend) return undefined;
-    return backend.projects && !backend.ownerOf ? backend.projects.at(project) : backend.pool;
+    return backend.separate && !backend.ownerOf ? backend.separate.at(project) : backend.pool;
   }
 
   /** A review that also reports faults of the tool's schemas and doubts about its claims. */
-  private checked(review: McpReview): McpReview {
+  private withFaults(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
     const definition = review.listed ?? review.approved;

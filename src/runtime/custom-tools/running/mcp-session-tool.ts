@@ -93,7 +93,7 @@ export class McpSessionTool implements ServerTool {
     const { backend } = this.wrapper;
     if ('unavailable' in backend || backend.accounts) return;
     // Lists are read from a process without an owner, which ends when it is idle.
-    const pool = backend.ownerOf ? backend.pool : (backend.projects?.of(project) ?? backend.pool);
+    const pool = backend.ownerOf ? backend.pool : (backend.separate?.of(project) ?? backend.pool);
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 

@@ -54,7 +54,7 @@ export class PoolCalls {
     if ('unavailable' in backend) throw this.cannotStart(backend.unavailable, caller);
     try {
       const pool =
-        backend.projects?.of(caller.context.projectId, backend.ownerOf?.(caller.principal)) ?? backend.pool;
+        backend.separate?.of(caller.context.projectId, backend.ownerOf?.(caller.principal)) ?? backend.pool;
       const why = pool.whyUnavailable();
       if (why !== undefined) throw this.cannotStart(why, caller);
       const slot = pool.admit(holderOf(caller));
@@ -132,13 +132,14 @@ export class PoolCalls {
         if (!(error instanceof PoolFailure)) throw error;
         wasWritten ||= error.written;
         const failure = withoutSecrets(error, redactor);
-        if (!this.mayRepeat(failure, attempt, job, run))
+        if (!this.isRepeated(failure, attempt, job, run))
           throw asker?.failure ?? this.failureOf(failure, wasWritten, job, run);
         const { signal } = run.cancellation;
         await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
         if (run.cancellation.isCancelled)
           throw this.failureOf(leftBeforeRetry(failure), wasWritten, job, run);
       } finally {
+        // The questions of an attempt end with it.
         asker?.close();
       }
     }
@@ -184,7 +185,8 @@ export class PoolCalls {
     return answer;
   }
 
-  private mayRepeat(
+  /** Whether this tool's settings and the call's deadline allow another attempt. */
+  private isRepeated(
     failure: PoolFailure,
     attempt: number,
     job: PoolJob,
@@ -211,6 +213,7 @@ export class PoolCalls {
     Object.assign(run.notes, failure.notes);
     const rule = this.brokenRule(failure);
     const isStart = failure.reason === 'spawn_failed';
+    // The message of a failed start ends with the stderr of its process.
     const [cause = '', stderr = run.notes.stderrTail] = isStart
       ? failure.message.split(stderrMark)
       : [failure.message];

@@ -28,7 +28,7 @@ import {
   ownersOf,
   poolSettings,
   poolsOf,
-  ProjectPools,
+  SeparatePools,
   type ToolBackend,
 } from './tool-backend.js';
 
@@ -175,7 +175,7 @@ export class RunningTools {
 
   /** Stops a wrapper's pool once its calls have ended, each within its own deadline. */
   async retire({ backend, definition }: CustomToolWrapper): Promise<void> {
-    if ('projects' in backend) backend.projects?.close();
+    if ('separate' in backend) backend.separate?.close();
     await Promise.all(poolsOf(backend).map((pool) => this.stop(pool, definition.timeoutMs)));
   }
 
@@ -187,7 +187,7 @@ export class RunningTools {
   /** Ends a user's sessions with a server, because the account has changed. */
   dropUser(tool: string, user: string): void {
     const backend = this.wrappers.get(tool)?.backend;
-    if (backend && 'projects' in backend) backend.projects?.drop(user);
+    if (backend && 'separate' in backend) backend.separate?.drop(user);
   }
 
   /** Redacts the values of a tool's environment in a text; returns it unchanged if the tool is not loaded. */
@@ -261,7 +261,7 @@ export class RunningTools {
       ...(accounts && { accounts }),
       ...(isPersonal && { ownerOf: ownersOf(tool.name, accounts) }),
       ...((isPersonal || tool.isolation === 'project') && {
-        projects: new ProjectPools(
+        separate: new SeparatePools(
           pool,
           (owner) => createPool(0, owner),
           end,

@@ -18,10 +18,10 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 
 /** The pools of a tool that can run, with what belongs to them. */
 export interface RunningBackend {
-  /** The pool of all projects; with `projects`, only that of project `default`. */
+  /** The pool of all callers; with `separate`, only that of project `default` or, if callers have their own, of none. */
   readonly pool: ProcessPool;
-  /** Absent if projects share their processes. */
-  readonly projects?: ProjectPools;
+  /** Pools of single projects or callers. Absent if all share their processes. */
+  readonly separate?: SeparatePools;
   /** Accounts of its callers, each of which has processes of its own. */
   readonly accounts?: ServerAccounts;
   /** Absent if callers share processes. @throws Refusal for a caller that cannot have processes of its own */
@@ -59,7 +59,7 @@ export const ownersOf =
 /** All pools of a tool; none if it cannot run. */
 export function poolsOf(backend: ToolBackend | undefined): readonly ProcessPool[] {
   if (!backend || 'unavailable' in backend) return [];
-  return backend.projects?.all() ?? [backend.pool];
+  return backend.separate?.all() ?? [backend.pool];
 }
 
 /** The sum of several pools' statistics; undefined without pools. */
@@ -82,7 +82,7 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
  * Pools of a tool by project, or by user and project. A pool other than that of project `default` is made at the first
  * call and ended when its last process has been idle for too long.
  */
-export class ProjectPools {
+export class SeparatePools {
   /** Pools other than that of project `default`, by project or by `ownerKey`. */
   private readonly pools = new Map<string, ProcessPool>();
   /** Tokens of callers in the environment of pools. */
@@ -113,7 +113,7 @@ export class ProjectPools {
 
   /** Ends all pools of a user, because its account has changed. */
   drop(user: string): void {
-    // The key without its end: `"]`.
+    // The key without its project's end, `"]`, so that it is the start of the user's keys for all projects.
     const prefix = ownerKey(user, '').slice(0, -2);
     for (const [key, pool] of this.pools) if (key.startsWith(prefix)) this.remove(key, pool);
   }

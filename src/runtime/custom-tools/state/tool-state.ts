@@ -3,7 +3,10 @@ import type { ToolEvent } from '../../../base/streams/tool-events.js';
 import type { Ending, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
-/** The status and health of a tool, as in its row. */
+/**
+ * The status and health of a tool, as in its row: from its processes and health checks. The grade from its calls is in
+ * src/insight/tool-health/grading.ts.
+ */
 export type ToolCondition = Pick<CustomTool, 'status' | 'healthStatus' | 'errorMessage'>;
 /** The health columns, which a check sets. */
 export type HealthColumns = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;

@@ -1,5 +1,5 @@
 import { effectiveSandbox, noSandbox } from './enforcement.js';
-import { mayTouch } from './may-touch.js';
+import { accessLines } from './access-lines.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 import type { HostAbilities } from './sandbox.types.js';
 
@@ -17,14 +17,14 @@ const tiers: readonly HostAbilities[] = [
   },
 ];
 const facts = {
-  ...{ place: '/srv/tools/crm', url: undefined, variables: ['CRM_TOKEN', 'PATH'] },
+  ...{ ownPath: '/srv/tools/crm', url: undefined, variables: ['CRM_TOKEN', 'PATH'] },
   ...{ timeoutMs: 30_000, maxOutputBytes: 4_194_304 },
 };
 
 function lineOf(demands: SandboxDemands, tier: number, what: string): string | undefined {
   const policy = resolvePolicy(demands, defaults);
   const effective = { ...effectiveSandbox(policy, tiers[tier]!), runsAs: { uid: 1_900_000_010 } };
-  return mayTouch(policy, effective, facts).find((line) => line.startsWith(`${what}: `));
+  return accessLines(policy, effective, facts).find((line) => line.startsWith(`${what}: `));
 }
 
 describe('what a tool may touch', () => {
@@ -33,6 +33,7 @@ describe('what a tool may touch', () => {
     ['a network', { allowNetwork: true }, 'Network', 'all hosts and ports'],
     ['a network that is denied', { allowNetwork: false, canNetwork: true }, 'Network', 'none'],
     ['hosts', { allowedHosts: ['a.example', 'db:5432'] }, 'Network', 'a.example:80, a.example:443, db:5432'],
+    ['an IPv6 address', { allowedHosts: ['::1', '[::1]:81'] }, 'Network', '[::1]:80, [::1]:443, [::1]:81'],
     ['no hosts', { allowedHosts: [], allowNetwork: true }, 'Network', 'none'],
     ['no grant', {}, 'Reads', '/srv/tools/crm, the programs and libraries of the system'],
     [
@@ -94,8 +95,8 @@ describe('what a tool may touch', () => {
     ['Reads', 0, {}, /it reads all that its user may read/],
     ['Reads', 2, {}, undefined],
     ['Writes', 0, {}, /it writes all that its user may write/],
-    ["Server's keys", 0, {}, /it can read the admin key/],
-    ["Server's keys", 1, {}, undefined],
+    ["Server's data directory", 0, {}, /it can read the admin key/],
+    ["Server's data directory", 1, {}, undefined],
     ['Memory', 0, {}, /it may use all of this host/],
     ['Processes', 1, {}, /it may start all that its user may/],
     ['Processor', 2, { maxCpuPercent: 50 }, /it may use all cores/],
@@ -115,7 +116,7 @@ describe('what a tool may touch', () => {
   it('never claims anything of what runs elsewhere', () => {
     const policy = resolvePolicy({}, defaults);
     const url = 'https://mcp.example/x?key=1';
-    expect(mayTouch(policy, noSandbox(policy, 'off'), { ...facts, url })).toEqual([
+    expect(accessLines(policy, noSandbox(policy, 'off'), { ...facts, url })).toEqual([
       'Runs at: mcp.example; nothing limits what it touches there',
       'Time of a call: 30 s',
       'Output of a call: 4 MB',
