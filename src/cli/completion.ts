@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { listTools } from '../../client/sdk.gen.js';
 import type { ToolView } from '../../client/types.gen.js';
 import type { Client } from '../../client/client/index.js';
@@ -37,22 +37,32 @@ export const complete =
 /** The candidates for the last word. @param words those after `toolkeeper`; the last one may be incomplete or empty */
 async function candidates(program: Command, words: readonly string[], client: Client): Promise<string[]> {
   const prefix = words.at(-1) ?? '';
-  const previous = words.slice(0, -1).filter((word) => !word.startsWith('-'));
   let command = program;
   let argumentCount = 0;
-  for (const word of previous) {
-    const next = command.commands.find((each) => each.name() === word);
-    if (next) command = next;
-    else argumentCount++;
+  /** The option whose value comes next. */
+  let option: Option | undefined;
+  for (const word of words.slice(0, -1)) {
+    if (word.startsWith('-')) {
+      option = optionsOf(command, program).find(
+        ({ long, short, required }) => required && (word === long || word === short),
+      );
+    } else if (option) {
+      if (!option.variadic) option = undefined;
+    } else {
+      const next = command.commands.find((each) => each.name() === word);
+      if (next) command = next;
+      else argumentCount++;
+    }
   }
   const all = prefix.startsWith('-')
-    ? optionsOf(command, program)
-    : await wordsOf(command, argumentCount, client);
+    ? optionsOf(command, program).flatMap(({ long }) => long ?? [])
+    : option
+      ? (option.argChoices ?? [])
+      : await wordsOf(command, argumentCount, client);
   return all.filter((word) => word.startsWith(prefix));
 }
 
-const optionsOf = (command: Command, program: Command): string[] =>
-  [...command.options, ...program.options].flatMap(({ long }) => long ?? []);
+const optionsOf = (command: Command, program: Command): Option[] => [...command.options, ...program.options];
 
 /** Subcommands of a command, or values of its argument at a position. */
 async function wordsOf(command: Command, position: number, client: Client): Promise<string[]> {

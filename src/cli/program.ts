@@ -188,7 +188,7 @@ function addKeys(group: Command): void {
     'create',
     'create a key, and print it once',
     async () => (await keys()).create,
-    argument('<name>', 'a name for people'),
+    argument('<label>', 'a name for people'),
     option('--scope <scopes...>', 'its scopes').default(['tools:call']),
     option('--tool <names...>', 'the tools that it may see and call; a * at the end for more'),
     option('--project <names...>', 'the projects that its calls may name'),

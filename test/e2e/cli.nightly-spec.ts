@@ -143,6 +143,9 @@ it('words are completed: commands, options, tools', async () => {
   expect(await complete('tool', 'call', 'get_p')).toEqual(['get_playbooks']);
   expect(await complete('tool', 'logs', '--fo')).toEqual(['--follow']);
   expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+  expect(await complete('tool', 'call', '--timeout', '9', 'get_p')).toEqual(['get_playbooks']);
+  expect(await complete('tool', 'create', '--template', 'p')).toEqual(['python']);
+  expect(await complete('key', 'create', 'get_p')).toEqual([]);
   const script = await ok(cli.run('completion', 'bash'));
   expect(spawnSync('bash', ['-n'], { input: script }).status).toBe(0);
 });

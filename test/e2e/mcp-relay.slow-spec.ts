@@ -1,5 +1,8 @@
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { announceServer } from '../../src/base/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { CommandLine } from '../support/command-line.js';
@@ -7,7 +10,7 @@ import { relayedClient, type RelayedClient } from '../support/mcp-relay.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
-// real: `toolkeeper mcp` as a process, the official client at its pipe, the whole server; mock: nothing
+// real: `toolkeeper mcp` as a process, the official client at its pipe, the whole server; mock: the server to which a client shakes hands twice
 
 let tk: TestApp;
 let relayed: RelayedClient;
@@ -117,6 +120,33 @@ it('stdout carries messages alone, whatever comes in', async () => {
   expect(byId.get('modern')).toMatchObject({ structuredContent: { n: 1 } });
   relay.stdin.end();
   await until(() => relay.exitCode === 0, { what: 'its end' });
+});
+
+it('a client that shakes hands again gets the notifications of its new session alone', async () => {
+  const open = new Set<string>();
+  let sessions = 0;
+  const server = createServer(({ method, headers }, response) => {
+    if (method !== 'GET') {
+      response.writeHead(202, { 'mcp-session-id': `s${sessions++}` }).end();
+      return;
+    }
+    const session = String(headers['mcp-session-id']);
+    open.add(session);
+    response.once('close', () => open.delete(session));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const relay = new CommandLine({ TOOLKEEPER_URL: url, TOOLKEEPER_DATA_DIR: data }, data).start('mcp');
+  for (const session of ['s0', 's2']) {
+    relay.stdin.write('{"jsonrpc":"2.0","id":1,"method":"initialize"}\n');
+    await until(() => sessions % 2 === 1, { what: 'the handshake' });
+    relay.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    await until(() => [...open].join() === session, { what: 'the stream of the session' });
+  }
+  relay.stdin.end();
+  await until(() => relay.exitCode === 0, { what: 'its end' });
+  await server[Symbol.asyncDispose]();
 });
 
 it('a server that was named and does not answer is told as the error of a request', async () => {

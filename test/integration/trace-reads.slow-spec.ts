@@ -189,6 +189,21 @@ it('the activity of a run has a letter for each fortieth of its time', async () 
   expect(data[0]?.activity).toBe(`${'m'.repeat(10)}${'t'.repeat(5)}${'-'.repeat(14)}e${'-'.repeat(10)}`);
 });
 
+it('the activity of a run shows a failed call without duration at its end', async () => {
+  const start = Date.now() * 1_000 - 60_000_000;
+  const end = start + 40_000_000;
+  const run = { trace_id: 'trace-0', span_id: 's0', operation_name: 'run', attribute: {} };
+  const project = await projectWith([
+    { ...run, start_time_us: start, finish_time_us: end },
+    {
+      ...{ trace_id: 'trace-0', span_id: 's1', parent_span_id: 's0', operation_name: 'tool_call' },
+      ...{ start_time_us: end, finish_time_us: end, attribute: { tool_name: 'search', error: 'it broke' } },
+    },
+  ]);
+  const { data } = await reads.groups({ by: 'run' }, { spans: { project } }, all);
+  expect(data[0]?.activity).toBe(`${'-'.repeat(39)}e`);
+});
+
 const groupings: readonly {
   readonly grouping: Grouping;
   readonly keyOf: (span: RawSpan) => string | null;

@@ -184,5 +184,5 @@ function withoutToolFault(error: unknown): never {
   }
   if (!(error instanceof ToolFailure)) throw error;
   const { type, message, code, data } = error;
-  throw new ToolFailure(type, message, { code, data, toolFault: false });
+  throw new ToolFailure(type, message, { code, data, isToolFault: false });
 }

@@ -66,8 +66,12 @@ export class WebhookQueue {
       name: queue,
       options: {
         retryLimit: config.webhooks.maxAttempts - 1,
-        ...{ retryDelay: 1, retryBackoff: true, retryDelayMax: 60 },
-        ...{ heartbeatSeconds: 10, retentionSeconds: 3 * daySeconds, deleteAfterSeconds: daySeconds },
+        retryDelay: 1,
+        retryBackoff: true,
+        retryDelayMax: 60,
+        heartbeatSeconds: 10,
+        retentionSeconds: 3 * daySeconds,
+        deleteAfterSeconds: daySeconds,
       },
       concurrency,
       run: (job) => this.deliver(job),
@@ -102,7 +106,10 @@ export class WebhookQueue {
     const target = new URL(url);
     const { origin, pathname, search, host, hostname } = target;
     const http = new HttpClient({
-      ...{ origin, connections: 1, timeoutMs: webhooks.timeoutMs, maxResponseBytes: 0 },
+      origin,
+      connections: 1,
+      timeoutMs: webhooks.timeoutMs,
+      maxResponseBytes: 0,
       obstacle:
         by === 'caller'
           ? (address) => builtinTools.outbound.obstacle(hostname, portOfUrl(target), address)

@@ -6,11 +6,11 @@ const weight = fc.double({ min: 0, max: 40, noNaN: true });
 describe('lexicalConfidence', () => {
   it('is always from 0 to 1', () => {
     fc.assert(
-      fc.property(weight, weight, weight, fc.boolean(), (strength, matched, rest, showsPhrase) => {
+      fc.property(weight, weight, weight, fc.boolean(), (strength, matchedWeight, rest, showsPhrase) => {
         const confidence = lexicalConfidence({
           strength,
-          matched,
-          asked: matched + rest,
+          matchedWeight,
+          queryWeight: matchedWeight + rest,
           written: 1,
           showsPhrase,
         });
@@ -22,13 +22,19 @@ describe('lexicalConfidence', () => {
 
   it('grows with what is in common', () => {
     fc.assert(
-      fc.property(weight, weight, weight, weight, (strength, matched, rest, more) => {
-        const asked = matched + rest + more;
-        const less = lexicalConfidence({ strength, matched, asked, written: 1, showsPhrase: false });
+      fc.property(weight, weight, weight, weight, (strength, matchedWeight, rest, more) => {
+        const queryWeight = matchedWeight + rest + more;
+        const less = lexicalConfidence({
+          strength,
+          matchedWeight,
+          queryWeight,
+          written: 1,
+          showsPhrase: false,
+        });
         const greater = lexicalConfidence({
           strength: strength + more,
-          matched: matched + more,
-          asked,
+          matchedWeight: matchedWeight + more,
+          queryWeight,
           written: 1,
           showsPhrase: false,
         });
@@ -38,24 +44,28 @@ describe('lexicalConfidence', () => {
   });
 
   it('is 0 without a common term', () => {
-    expect(lexicalConfidence({ strength: 0, matched: 0, asked: 5, written: 1, showsPhrase: true })).toBe(0);
+    expect(
+      lexicalConfidence({ strength: 0, matchedWeight: 0, queryWeight: 5, written: 1, showsPhrase: true }),
+    ).toBe(0);
   });
 
   it('does not ask a long report to be covered whole', () => {
-    const evidence = { strength: 20, matched: 6, written: 1, showsPhrase: false };
-    expect(lexicalConfidence({ ...evidence, asked: 60 })).toBe(lexicalConfidence({ ...evidence, asked: 6 }));
+    const evidence = { strength: 20, matchedWeight: 6, written: 1, showsPhrase: false };
+    expect(lexicalConfidence({ ...evidence, queryWeight: 60 })).toBe(
+      lexicalConfidence({ ...evidence, queryWeight: 6 }),
+    );
   });
 
   it('asks less strength of an item that has few fields', () => {
-    const evidence = { strength: 5, matched: 3, asked: 6, showsPhrase: false };
+    const evidence = { strength: 5, matchedWeight: 3, queryWeight: 6, showsPhrase: false };
     const [plain, rich] = [0.4, 1].map((written) => lexicalConfidence({ ...evidence, written }));
     expect(plain).toBeGreaterThan(rich ?? 1);
   });
 
   it('shows an item whose phrase stands in the query, unless the phrase says too little', () => {
-    const weak = { strength: 1, asked: 30, written: 1 };
-    expect(lexicalConfidence({ ...weak, matched: 1, showsPhrase: false })).toBeLessThan(0.7);
-    expect(lexicalConfidence({ ...weak, matched: 1, showsPhrase: true })).toBeCloseTo(0.7);
-    expect(lexicalConfidence({ ...weak, matched: 0.2, showsPhrase: true })).toBeLessThan(0.7);
+    const weak = { strength: 1, queryWeight: 30, written: 1 };
+    expect(lexicalConfidence({ ...weak, matchedWeight: 1, showsPhrase: false })).toBeLessThan(0.7);
+    expect(lexicalConfidence({ ...weak, matchedWeight: 1, showsPhrase: true })).toBeCloseTo(0.7);
+    expect(lexicalConfidence({ ...weak, matchedWeight: 0.2, showsPhrase: true })).toBeLessThan(0.7);
   });
 });

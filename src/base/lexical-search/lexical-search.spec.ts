@@ -67,7 +67,7 @@ describe('LexicalSearch', () => {
       fields,
       phrases: ({ name = '' }) => [name],
       vocabulary: everyday,
-    }).then((made) => made.ask(query));
+    }).then((made) => made.find(query));
 
   it('says how far each item answers, and by which words', async () => {
     const { confidenceAt, matchedAt } = await search('please restart the worker now');
@@ -87,7 +87,7 @@ describe('LexicalSearch', () => {
       { name: 'restart_worker', text: 'Restarts it' },
     ];
     const made = await LexicalSearch.of(playbooks, { fields, phrases: () => [], vocabulary: everyday });
-    const { confidenceAt } = made.ask(query);
+    const { confidenceAt } = made.find(query);
     const confidences = playbooks.map((_, at) => confidenceAt(at));
     expect(confidences[place]).toBeGreaterThanOrEqual(0.5);
     expect(Math.max(...confidences.filter((__, at) => at !== place))).toBeLessThan(0.2);

@@ -9,9 +9,9 @@ interface LexicalEvidence {
   /** BM25 score, fields boosted. */
   readonly strength: number;
   /** Weight of the query's terms that the item contains. */
-  readonly matched: number;
+  readonly matchedWeight: number;
   /** Weight of all terms of the query, unknown ones included. */
-  readonly asked: number;
+  readonly queryWeight: number;
   /** Share of the searched fields that the author filled in, by their boosts, 0 to 1. */
   readonly written: number;
   /** Whether the query contains a whole phrase of the item. */
@@ -30,18 +30,22 @@ const scale = { floor: 0, cut: 0.44 };
 /** The confidence of a match, 0 to 1; 0.70 and above is worth showing. */
 export function lexicalConfidence({
   strength,
-  matched,
-  asked,
+  matchedWeight,
+  queryWeight,
   written,
   showsPhrase,
 }: LexicalEvidence): number {
-  if (matched <= 0) return 0;
-  const coverage = matched / Math.max(Math.min(asked, enoughWords), matched);
+  if (matchedWeight <= 0) return 0;
+  // A long query need not match whole.
+  const neededWeight = Math.min(queryWeight, enoughWords);
+  const coverage = Math.min(1, matchedWeight / neededWeight);
   // Items with few fields repeat words less often, so less strength is needed.
   const saturation = strength / (strength + halfStrength * Math.sqrt(written));
-  const significance = Math.min(1, matched / enoughWeight);
+  const significance = Math.min(1, matchedWeight / enoughWeight);
   const raw = Math.sqrt(coverage * saturation * significance);
-  return calibrated(showsPhrase && significance === 1 ? Math.max(raw, scale.cut) : raw, scale);
+  // A whole phrase makes the match worth showing, unless its words are common.
+  const hasProof = showsPhrase && significance === 1;
+  return calibrated(hasProof ? Math.max(raw, scale.cut) : raw, scale);
 }
 
 /** The parts of an item that a search reads. */
@@ -65,10 +69,10 @@ const leastItems = 50;
 
 /** BM25+ over stemmed words, calibrated by the share of the query that an item covers. It knows no synonyms. */
 export class LexicalSearch {
-  /** Weight of a term that occurs in a single item: the unit of weights. */
-  private readonly rareWeight: number;
-  /** The same for scores, whose index assumes no minimum of items: the unit of strengths. */
-  private readonly rareScore: number;
+  /** Unit of weights: that of a term in a single item, among at least `leastItems` items. */
+  private readonly weightUnit: number;
+  /** Unit of scores: the same among the real number of items, as `LexicalIndex` computes scores. */
+  private readonly scoreUnit: number;
 
   private constructor(
     private readonly size: number,
@@ -76,8 +80,8 @@ export class LexicalSearch {
     private readonly phrases: PhraseIndex,
     private readonly vocabulary: Vocabulary,
   ) {
-    this.rareWeight = inverseFrequency(1, Math.max(leastItems, size));
-    this.rareScore = inverseFrequency(1, Math.max(1, size));
+    this.weightUnit = inverseFrequency(1, Math.max(leastItems, size));
+    this.scoreUnit = inverseFrequency(1, Math.max(1, size));
   }
 
   /** Indexes the items. */
@@ -94,32 +98,32 @@ export class LexicalSearch {
   }
 
   /** Searches the items. */
-  ask(query: string): Matches {
+  find(query: string): Matches {
     const terms = termsOf(query, this.vocabulary);
     const strength = new Float64Array(this.size);
-    const matched = new Float64Array(this.size);
-    let asked = 0;
+    const matchedWeights = new Float64Array(this.size);
+    let queryWeight = 0;
     for (const term of terms) {
       const weight = this.weightOf(term);
-      asked += weight;
+      queryWeight += weight;
       const postings = this.index.find(term);
       if (!postings) continue;
       const { places, scores } = postings;
       for (let at = 0; at < places.length; at++) {
         const place = places[at] ?? 0;
-        strength[place] = (strength[place] ?? 0) + (scores[at] ?? 0) / this.rareScore;
-        matched[place] = (matched[place] ?? 0) + weight;
+        strength[place] = (strength[place] ?? 0) + (scores[at] ?? 0) / this.scoreUnit;
+        matchedWeights[place] = (matchedWeights[place] ?? 0) + weight;
       }
     }
     const withPhrase = this.phrases.placesIn(new Set(terms));
     return {
       confidenceAt: (place) => {
-        const common = matched[place] ?? 0;
-        if (common <= 0) return 0;
+        const matchedWeight = matchedWeights[place] ?? 0;
+        if (matchedWeight <= 0) return 0;
         return lexicalConfidence({
           strength: strength[place] ?? 0,
-          matched: common,
-          asked,
+          matchedWeight,
+          queryWeight,
           written: this.index.written[place] ?? 1,
           showsPhrase: withPhrase.has(place),
         });
@@ -131,7 +135,7 @@ export class LexicalSearch {
   /** Weight of a term, in rare words. */
   private weightOf(term: string): number {
     const occurrences = this.index.find(term)?.places.length ?? 0;
-    return inverseFrequency(occurrences, Math.max(leastItems, this.size)) / this.rareWeight;
+    return inverseFrequency(occurrences, Math.max(leastItems, this.size)) / this.weightUnit;
   }
 }
 

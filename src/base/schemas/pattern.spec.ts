@@ -103,6 +103,8 @@ describe('is refused with its reason', () => {
     ['\\h', 'no escape \\h'],
     ['a**', 'repeats nothing'],
     ['+', 'repeats nothing'],
+    ['a{2}{3}', 'repeats nothing'],
+    ['a+{2,}', 'repeats nothing'],
     ['(a', 'lacks a )'],
     ['a)', 'unmatched )'],
     ['[a', 'lacks a ]'],

@@ -17,15 +17,17 @@ const noSpace =
 type Chars = number | string;
 
 /** Meaning of a letter behind a backslash. */
+// prettier-ignore
 const escapes: Readonly<Record<string, Chars>> = {
-  ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
-  ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
+  d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace,
+  t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0,
 };
 const backspace = 8;
 /** Short names of Unicode categories: RE2 does not know the long ones. */
+// prettier-ignore
 const shortNames: Readonly<Record<string, string>> = {
-  ...{ Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Mark: 'M', Number: 'N' },
-  ...{ Decimal_Number: 'Nd', Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
+  Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Mark: 'M', Number: 'N',
+  Decimal_Number: 'Nd', Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs',
 };
 
 /** A part of a pattern in RE2's syntax. */
@@ -84,7 +86,7 @@ class PatternReader {
     const group = this.take(/\((\?:|\?P?<[^>]*>|\?[a-z]*(?:-[a-z]+)?:)?/uy);
     // A group with flags keeps them; any other group only groups.
     if (group) return this.group(/^\?[^:P<]/.test(group[1] ?? '') ? group[0] : '(?:');
-    if (this.take(/[*+?]/uy)) throw new Error('it repeats nothing');
+    if (this.take(/[*+?]|\{\d+(?:,\d*)?\}/uy)) throw new Error('it repeats nothing');
     if (this.take(/\./uy)) return leaf('[^\\n\\r\\x{2028}\\x{2029}]');
     const opened = this.take(/\[\^?/uy);
     const text = opened
@@ -166,6 +168,7 @@ const classOf = (opening: string, chars: string): string =>
 
 /** Repeats a part. If the count is over RE2's limit, the part is written several times. */
 function repeat(part: Part, min: number, max: number): Part {
+  /** Repeats for which RE2 builds its program: an open end adds one at most. */
   const most = max === Infinity ? Math.max(min, 1) : max;
   if (max < min) throw new Error('the maximum of a repeat is below its minimum');
   const atoms = part.atoms * most;
@@ -175,13 +178,18 @@ function repeat(part: Part, min: number, max: number): Part {
     const text = `${part.text}{${min},${max === Infinity ? '' : max}}`;
     return { text, atoms, repeats: Math.max(repeats, 1) };
   }
-  const each = Math.floor(maxRepeats / part.repeats);
-  /** The part `count` times, or with `from` `0,` up to so many times. */
-  const times = (count: number, from: string): string =>
-    `${part.text}{${from}${each}}`.repeat(count / each) +
-    (count % each === 0 ? '' : `${part.text}{${from}${count % each}}`);
-  const rest = max === Infinity ? `${part.text}*` : times(max - min, '0,');
-  return { text: `(?:${times(min, '')}${rest})`, atoms, repeats: maxRepeats };
+  /** Repeats that one quantifier may have. */
+  const chunk = Math.floor(maxRepeats / part.repeats);
+  /** The part with quantifiers that add up to `count`, each within RE2's limit. */
+  const quantified = (count: number, quantifier: (repeats: number) => string): string => {
+    const rest = count % chunk;
+    const chunks = `${part.text}${quantifier(chunk)}`.repeat(count / chunk);
+    return rest === 0 ? chunks : `${chunks}${part.text}${quantifier(rest)}`;
+  };
+  const exactly = (count: number): string => quantified(count, (repeats) => `{${repeats}}`);
+  const upTo = (count: number): string => quantified(count, (repeats) => `{0,${repeats}}`);
+  const optional = max === Infinity ? `${part.text}*` : upTo(max - min);
+  return { text: `(?:${exactly(min)}${optional})`, atoms, repeats: maxRepeats };
 }
 
 /** A Unicode property as RE2 names it. @param sign `p` or `P` */

@@ -36,7 +36,7 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     instructions += pattern.programSize();
     return pattern;
   };
-  const { Dialect, own } = inDialect(schema);
+  const { Dialect, keywords } = inDialect(schema);
   const ajv = new Dialect({
     strict: false,
     allErrors,
@@ -56,10 +56,10 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     },
   });
   // An asynchronous validator would return a promise, which counts as valid.
-  const { $async: _async, ...synchronous } = own;
+  const { $async: _async, ...synchronous } = keywords;
   // Tracking evaluated members takes time.
   ajv.opts.unevaluated = JSON.stringify(synchronous).includes('"unevaluated');
-  if (ajv.opts.unevaluated) repairEvaluated(ajv);
+  if (ajv.opts.unevaluated) patchEvaluated(ajv);
   const validate = ajv.compile(synchronous);
   const errorsOf = (input: unknown): ErrorObject[] => (validate(input) ? [] : (validate.errors ?? []));
   return {
@@ -80,11 +80,11 @@ const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[]
     .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
 
 /**
- * Mends a bug of Ajv 8.20, in this instance's copies of two keywords. Ajv declares the evaluated properties and items of a
+ * Patches a bug of Ajv 8.20, in this instance's copies of two keywords. Ajv declares the evaluated properties and items of a
  * branch within the branch. If the branch is not taken, they are undefined, but are read and written. The set of a `$ref`
  * belongs to the other schema, so it is copied.
  */
-function repairEvaluated(ajv: SchemaCompiler): void {
+function patchEvaluated(ajv: SchemaCompiler): void {
   for (const keyword of ['patternProperties', 'unevaluatedItems']) {
     const rule = ajv.RULES.all[keyword];
     if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
@@ -107,7 +107,7 @@ type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaComp
 interface InDialect {
   readonly Dialect: Dialect;
   /** The schema without its `$schema`. */
-  readonly own: JsonSchema;
+  readonly keywords: JsonSchema;
   readonly nearest: keyof typeof dialects;
   /** Present if the dialect is unknown, so that the nearest one is used. */
   readonly warning?: string;
@@ -125,13 +125,13 @@ export const dialects = {
 } as const;
 
 /** The dialect of a schema, by its `$schema`; default: 2020-12. */
-export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
+export function inDialect({ $schema, ...keywords }: JsonSchema): InDialect {
   const named = JSON.stringify($schema ?? '');
   const draft = /draft[-/]?0?([1-7])\b/i.exec(named)?.[1];
   const nearest = draft ? 'draft-07' : /2019-09/.test(named) ? '2019-09' : '2020-12';
   return {
     Dialect: draft ? Ajv : nearest === '2019-09' ? Ajv2019 : Ajv2020,
-    own,
+    keywords,
     nearest,
     ...(!knownDialects.test(named) && {
       warning: `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`,

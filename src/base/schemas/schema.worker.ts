@@ -50,7 +50,7 @@ function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
 /** An output schema that clients can compile. @throws Error with the reason if they cannot */
 function checkedOutput(schema: JsonSchema): JsonSchema {
   const isThrowing = true;
-  void metaSchemaOf(schema).validateSchema(inDialect(schema).own, isThrowing);
+  void metaSchemaOf(schema).validateSchema(inDialect(schema).keywords, isThrowing);
   // MCP's TypeScript SDK compiles output schemas like this, and lists no tools at all if one fails.
   new Ajv({ ...lenient, validateSchema: false }).compile(schema);
   return schema;
@@ -63,7 +63,7 @@ function checkedOutput(schema: JsonSchema): JsonSchema {
  */
 function faultsOf(schema: JsonSchema, onCompiled: (compiled: CompiledSchema) => unknown): Faults {
   const metaSchema = metaSchemaOf(schema);
-  if (metaSchema.validateSchema(inDialect(schema).own) !== true) {
+  if (metaSchema.validateSchema(inDialect(schema).keywords) !== true) {
     const errors = metaSchema.errors ?? [];
     const isDeepest = ({ instancePath: at }: ErrorObject): boolean =>
       !errors.some(({ instancePath }) => instancePath.startsWith(`${at}/`));
@@ -89,7 +89,7 @@ function testedCost(schema: JsonSchema, compiled = compileSchema(schema)): numbe
     const what = error instanceof RangeError ? 'takes too long, or for ever' : 'cannot be validated';
     throw new Error(`a small input ${what}: ${String(error)}`, { cause: error });
   }
-  return costPerByte(inDialect(schema).own, compiled.instructions);
+  return costPerByte(inDialect(schema).keywords, compiled.instructions);
 }
 
 /** Validates an input, and repairs it if it is invalid. */

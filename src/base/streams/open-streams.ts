@@ -9,7 +9,7 @@ const retryAfterMs = 10_000;
 /** Max heartbeats that a client may leave unread before it is disconnected. */
 const maxUnread = 4;
 /** Name of the streams of console pages. They have a limit per caller, but do not count for the limit of all callers. */
-export const pages = 'streams of pages';
+export const pageStreams = 'streams of pages';
 /** Max streams of console pages per caller. */
 const maxPages = 100;
 
@@ -17,7 +17,7 @@ const maxPages = 100;
 export class OpenStreams implements BeforeApplicationShutdown {
   private readonly open = new Set<Pick<SseStream<never>, 'finish'>>();
   private readonly slots: CallerSlots;
-  private readonly pages = new CallerSlots(maxPages);
+  private readonly pageSlots = new CallerSlots(maxPages);
 
   constructor(
     private readonly limits: Readonly<Record<'maxStreams' | 'maxStreamsOfAll' | 'heartbeatMs', number>>,
@@ -34,7 +34,11 @@ export class OpenStreams implements BeforeApplicationShutdown {
    * @throws Problem `rate_limited` over the limit
    */
   take(what: string, caller: string): () => void {
-    return (what === pages ? this.pages : this.slots).claim(`${what} ${caller}`, what, retryAfterMs);
+    return (what === pageStreams ? this.pageSlots : this.slots).claim(
+      `${what} ${caller}`,
+      what,
+      retryAfterMs,
+    );
   }
 
   /** Opens a stream. @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */

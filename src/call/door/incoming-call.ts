@@ -163,15 +163,17 @@ function assertNoErrors(errors: readonly FieldProblem[]): void {
 /** The context of a call. The body takes precedence over headers. Defaults: the key's owner and its first project. */
 function contextOf(
   body: ContextBody,
-  { id, headers }: FastifyRequest,
-  { userId, projects, token }: Principal,
+  request: FastifyRequest,
+  principal: Principal,
   trace: NonNullable<AskedCall['trace']>,
 ): CallContext {
+  const { id, headers } = request;
+  const { userId, token } = principal;
   return {
     // An access token names its person.
     userId: token ? userId : (body.userId ?? header(headers, 'x-user-id') ?? userId),
     requestId: body.requestId ?? id,
-    projectId: textOf(projectInHeader(headers)) ?? projects?.[0] ?? 'default',
+    projectId: projectIn(request, principal),
     sessionId: body.sessionId ?? header(headers, 'x-session-id'),
     investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
     runId: body.runId ?? header(headers, 'x-run-id'),
@@ -182,6 +184,10 @@ function contextOf(
     tracestate: textOf(trace['tracestate']) ?? header(headers, 'tracestate'),
   };
 }
+
+/** The project of a request: that of its header, else the first one of its key. */
+export const projectIn = ({ headers }: FastifyRequest, { projects }: Principal): string =>
+  textOf(projectInHeader(headers)) ?? projects?.[0] ?? 'default';
 
 /** The caller of a list. @param uiSession console page; default: that of the header */
 export const listerOf = (request: FastifyRequest, uiSession?: unknown): Lister => ({

@@ -72,7 +72,7 @@ export class ToolSearch {
   /** Tools by confidence; equal ones: read-only tools first, then by use, then by name. */
   async find(query: string): Promise<FoundTool[]> {
     const { tools, search } = await (this.index ??= this.buildIndex());
-    const { confidenceAt } = search.ask(withListVerb(query));
+    const { confidenceAt } = search.find(withListVerb(query));
     const part = query.trim().toLowerCase();
     return tools
       .map((tool, at) => this.ranked(tool, roundedUp(confidenceAt(at))))

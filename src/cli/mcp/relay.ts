@@ -43,6 +43,8 @@ export class Relay {
   private session: string | undefined;
   /** The agreed protocol version. */
   private version: string | undefined;
+  /** Ends the stream of notifications. */
+  private following: AbortController | undefined;
 
   constructor(
     private readonly server: Pick<LocalServer, 'address' | 'forget'>,
@@ -60,7 +62,7 @@ export class Relay {
     try {
       const answer = await this.post(line, message);
       await this.writeAnswer(answer, message.id);
-      if (message.method === 'notifications/initialized') void this.followNotifications();
+      if (message.method === 'notifications/initialized') this.followAgain();
     } catch (error) {
       const isRequest = message.method !== undefined && message.id !== undefined;
       if (isRequest)
@@ -107,12 +109,20 @@ export class Relay {
     };
   }
 
-  /** Writes the messages of an answer. @param requestId for refusals without an id, made before the body was read */
-  private async writeAnswer(answer: Response, requestId?: Message['id']): Promise<void> {
+  /**
+   * Writes the messages of an answer.
+   * @param requestId for refusals without an id, made before the body was read
+   * @param signal closes the answer's stream
+   */
+  private async writeAnswer(
+    answer: Response,
+    requestId?: Message['id'],
+    signal?: AbortSignal,
+  ): Promise<void> {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream') && answer.body) {
       const events = answer.body
-        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(new TextDecoderStream(), signal && { signal })
         .pipeThrough(new EventSourceParserStream());
       for await (const { data } of events) this.writeMessage(data, requestId);
       return;
@@ -133,15 +143,22 @@ export class Relay {
     );
   }
 
-  /** Relays the server's notifications, such as that its list of tools has changed, for ever. */
-  private async followNotifications(): Promise<never> {
-    for (let failures = 0; ; failures++) {
+  /** Relays the notifications of the latest handshake's session, and no longer those of an earlier one. */
+  private followAgain(): void {
+    this.following?.abort();
+    this.following = new AbortController();
+    void this.followNotifications(this.following.signal);
+  }
+
+  /** Relays the server's notifications, such as that its list of tools has changed, until the signal is aborted. */
+  private async followNotifications(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
       try {
         const headers = { ...this.headersOf({}), accept: 'text/event-stream' };
         const answer = await this.send({ method: 'GET', headers });
         if (answer.ok) {
           failures = 0;
-          await this.writeAnswer(answer);
+          await this.writeAnswer(answer, undefined, signal);
         }
       } catch {
         // The stream has broken and is opened again.
@@ -190,7 +207,10 @@ export function mcp({ surroundings }: Session): Promise<never> {
       if (line !== '') void relay.relayLine(line);
       return true;
     },
-    overflow: () => process.exit(exit.failed),
+    overflow: () => {
+      process.stderr.write(`toolkeeper: A line is longer than ${maxLineBytes} bytes\n`);
+      process.exit(exit.failed);
+    },
   });
   // Starts in parallel to the client's handshake; a failure is reported with its first request.
   server

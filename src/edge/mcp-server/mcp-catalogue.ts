@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorTable, Problem } from '../../base/common/errors.js';
-import { callOf, listerOf } from '../../call/door/incoming-call.js';
+import { callOf, listerOf, projectIn } from '../../call/door/incoming-call.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import { isOfObject, toolFormats } from '../../call/platforms/tool-formats.js';
-import { foreignProject } from '../../web/auth/principal.decorator.js';
+import { foreignProject, principalOf } from '../../web/auth/principal.decorator.js';
 import type { Asks } from '../../web/contract/asks.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
@@ -49,19 +49,19 @@ const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key
 
 /** Kinds of executions, by the first part of the method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
-/** Details of a request that a server gets, too: its `_meta`, and how its client can be asked. */
-interface RequestDetails {
+/** What is passed on to the server besides the parameters: the request's `_meta`, and how its client can be asked. */
+interface PassedOn {
   readonly meta?: Params | undefined;
   readonly asks?: Asks | undefined;
 }
 /** Clients of the legacy era cannot be asked: that needs a stream, which these methods do not open. */
-const detailsOf = ({ message: { params = {} }, isModern }: Incoming): RequestDetails => ({
+const passedOn = ({ message: { params = {} }, isModern }: Incoming): PassedOn => ({
   meta: params._meta,
   asks: isModern ? roundsOf(params) : undefined,
 });
 
-/** A method that uses an offer of a server. */
-type Method = `${keyof typeof kinds}/${string}`;
+/** The name of a method that uses an offer of a server, such as `prompts/get`. */
+type OfferMethod = `${keyof typeof kinds}/${string}`;
 
 /** Handles the methods that list tools, resources and prompts, and those that use resources and prompts. */
 @Injectable()
@@ -88,19 +88,15 @@ export class McpCatalogue {
   ) {}
 
   /** Reads a resource; undefined if the caller has none with this URI. @throws Refusal if the read was not sent */
-  async read(
-    uri: string,
-    request: FastifyRequest,
-    details?: RequestDetails,
-  ): Promise<ToolOutcome | undefined> {
+  async read(uri: string, request: FastifyRequest, passed?: PassedOn): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
-    const outcome =
-      found && (await this.requestFrom(found, 'resources/read', { uri: found.own }, request, details));
-    if (outcome?.status !== 'success') return meansUnknown(outcome?.error.code) ? undefined : outcome;
+    if (!found) return undefined;
+    const outcome = await this.requestFrom(found, 'resources/read', { uri: found.own }, request, passed);
+    if (outcome.status !== 'success') return meansUnknown(outcome.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
     const renamed = contents.map((each: unknown) =>
-      isObject(each) && each['uri'] === found?.own ? { ...each, uri } : each,
+      isObject(each) && each['uri'] === found.own ? { ...each, uri } : each,
     );
     return { ...outcome, result: { ...others, contents: renamed } };
   }
@@ -111,9 +107,9 @@ export class McpCatalogue {
    */
   async watch(uri: string, request: FastifyRequest): Promise<boolean> {
     const found = await this.offers.resource(uri, ...callerOf(request));
-    const outcome =
-      found && (await this.requestFrom(found, 'resources/subscribe', { uri: found.own }, request));
-    return outcome?.status === 'success';
+    if (!found) return false;
+    const outcome = await this.requestFrom(found, 'resources/subscribe', { uri: found.own }, request);
+    return outcome.status === 'success';
   }
 
   /** The resources that the client of this session watches, at most `maxWatched`. */
@@ -130,34 +126,44 @@ export class McpCatalogue {
     name: string,
     given: unknown,
     request: FastifyRequest,
-    details?: RequestDetails,
+    passed?: PassedOn,
   ): Promise<ToolOutcome | undefined> {
     const offered = await this.offers.list('prompts', ...callerOf(request));
     const found = offered.find(({ key }) => key === name);
-    const params = { name: found?.own, ...(given !== undefined && { arguments: given }) };
-    return found && this.requestFrom(found, 'prompts/get', params, request, details);
+    if (!found) return undefined;
+    const params = { name: found.own, ...(given !== undefined && { arguments: given }) };
+    return this.requestFrom(found, 'prompts/get', params, request, passed);
   }
 
-  /** A page of a list. @param own items of this server itself @throws Problem `invalid_request` for an invalid cursor */
+  /**
+   * A page of a list.
+   * @param skills items of this server itself, which have no server's name
+   * @throws Problem `invalid_request` for an invalid cursor
+   */
   async page(
     what: OfferList,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
     request: FastifyRequest,
-    own: readonly { key: string; item: JsonObject; server?: undefined }[] = [],
+    skills: readonly { readonly key: string; readonly item: JsonObject }[] = [],
   ): Promise<Page<{ readonly server: string; readonly item: JsonObject }>> {
     const offered = await this.offers.list(what, ...callerOf(request));
-    const { data, nextCursor } = pageOf([...offered, ...own].sort(byKey), ({ key }) => key, limit, cursor);
-    return { data: data.map(({ server, item }) => ({ server: server?.server ?? '', item })), nextCursor };
+    const rows = [
+      ...offered.map(({ key, item, server }) => ({ key, item, server: server.server })),
+      ...skills.map((each) => ({ ...each, server: '' })),
+    ].sort(byKey);
+    const { data, nextCursor } = pageOf(rows, ({ key }) => key, limit, cursor);
+    return { data: data.map(({ server, item }) => ({ server, item })), nextCursor };
   }
 
   /** Sends a request to a server through the door. */
   private async requestFrom(
     { server }: Offered,
-    method: Method,
+    method: OfferMethod,
     params: JsonObject,
     request: FastifyRequest,
-    { meta = {}, asks }: RequestDetails = {},
+    { meta = {}, asks }: PassedOn = {},
   ): Promise<ToolOutcome> {
+    // These requests only read: a key in `_meta` has no use, and is no member of the context.
     const { idempotencyKey: _none, ...context } = ownMembers(meta);
     const call = { tool: server.definition.name, input: { method, params }, context, trace: meta };
     const kind = kinds[method.split('/')[0] as keyof typeof kinds];
@@ -195,8 +201,8 @@ export class McpCatalogue {
     return {
       handle: async (incoming) => {
         const wanted = { cursor: cursorIn(incoming.message), limit: itemsOnPage };
-        const own = what === 'resources' ? await this.skills.resources(incoming.request) : [];
-        const { data, nextCursor } = await this.page(what, wanted, incoming.request, own);
+        const skills = what === 'resources' ? await this.skills.resources(incoming.request) : [];
+        const { data, nextCursor } = await this.page(what, wanted, incoming.request, skills);
         const items = data.map(({ item }) => item);
         const page = { [member]: items, ...(nextCursor !== null && { nextCursor }) };
         return answerWith(incoming, withCacheHints(page, incoming.isModern));
@@ -209,7 +215,7 @@ export class McpCatalogue {
     const uri = textIn(message.params, 'uri');
     const skill = await this.skills.read(uri, request);
     if (skill) return answerWith(incoming, withCacheHints(skill, isModern));
-    const outcome = await this.read(uri, request, detailsOf(incoming));
+    const outcome = await this.read(uri, request, passedOn(incoming));
     const code = isModern ? invalidParams : resourceNotFound;
     return outcome
       ? answerOfOutcome(incoming, outcome)
@@ -237,7 +243,7 @@ export class McpCatalogue {
   private async getPrompt(incoming: Incoming): Promise<McpAnswer> {
     const { params } = incoming.message;
     const name = textIn(params, 'name');
-    const outcome = await this.prompt(name, params?.['arguments'], incoming.request, detailsOf(incoming));
+    const outcome = await this.prompt(name, params?.['arguments'], incoming.request, passedOn(incoming));
     return outcome ? answerOfOutcome(incoming, outcome) : unknownItem(incoming, `prompt ${name}`);
   }
 
@@ -290,8 +296,8 @@ const unknownItem = ({ message: { id } }: Incoming, what: string): McpAnswer =>
   errorOf(id, invalidParams, `There is no ${what}`);
 
 /**
- * A result with the cache hints of 2026-07-28. Keeps the server's `ttlMs`, but limits the scope to one caller, because
- * another key may see less.
+ * A result with the cache hints of 2026-07-28; for older clients without any. Keeps the server's `ttlMs`, but limits the
+ * scope to one caller, because another key may see less.
  */
 function withCacheHints(result: object, isModern: boolean): object {
   const { ttlMs, cacheScope: _scope, ...others } = result as JsonObject;
@@ -302,8 +308,9 @@ function withCacheHints(result: object, isModern: boolean): object {
 
 /** The caller and its project. @throws Problem `forbidden` for a project outside its key */
 function callerOf(request: FastifyRequest): [Principal, string] {
-  const { principal, context } = callOf({ tool: '', input: {} }, request);
-  const foreign = foreignProject(principal, context.projectId);
+  const principal = principalOf(request);
+  const project = projectIn(request, principal);
+  const foreign = foreignProject(principal, project);
   if (foreign !== undefined) throw new Problem('forbidden', foreign);
-  return [principal, context.projectId];
+  return [principal, project];
 }

@@ -13,7 +13,7 @@ import type { EventRing } from '../../base/streams/event-ring.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { type Following, sseEvent, sseHeaders } from '../../base/streams/sse.js';
 import { type StreamTopic, StreamTopics } from '../../base/streams/stream-topics.js';
-import { OpenStreams, pages } from '../../base/streams/open-streams.js';
+import { OpenStreams, pageStreams } from '../../base/streams/open-streams.js';
 import type { TopicsQuery } from './events.dto.js';
 
 /** A topic that a client follows, with the name of the request. */
@@ -40,7 +40,7 @@ export class TopicStreamService {
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
     const followings = followed.map((each) => streamOf(each, places));
-    const what = followed.some(({ topic }) => topic.ofPage) ? pages : 'streams of events';
+    const what = followed.some(({ topic }) => topic.ofPage) ? pageStreams : 'streams of events';
     const greeting = greetingOf(followed, lastSeen, places);
     const stream = this.streams.follow(what, holderIn(request), followings, greeting);
     stream.once('close', () => followed.forEach(({ topic, ring }) => topic.left?.(ring)));

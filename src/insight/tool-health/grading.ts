@@ -29,7 +29,7 @@ export type Grade = Pick<dto.ToolHealthView, 'status' | 'issues' | 'recommendati
 
 /**
  * Grades a tool by the worse of its success rate and its latency. Callers' errors do not count, but they are named if the
- * success rate with them misses the target.
+ * success rate with them misses the target. Status and health by a tool's processes are in runtime/custom-tools/state.
  */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
   const parts = [...gradeParts(stats, thresholds), ...findingPart(stats)];

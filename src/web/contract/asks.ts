@@ -89,7 +89,7 @@ export function missingFor(
 
 /** The failure of a call whose caller did not declare the needed capability. @param data names it, as `requiredCapabilities` */
 export const notAskable = (why: string, data: unknown): ToolFailure =>
-  new ToolFailure('capability_missing', why, { data, toolFault: false });
+  new ToolFailure('capability_missing', why, { data, isToolFault: false });
 
 /** The execution whose tool asks. */
 interface AskingRun {
@@ -150,7 +150,7 @@ export class Asker {
       return await abortable(live(question, over), over);
     } catch (error) {
       if (cancellation.isCancelled) throw new ToolFailure('cancelled', 'The caller left before it answered');
-      if (timeout.aborted) this.failure = new ToolFailure('timeout', unanswered, { toolFault: false });
+      if (timeout.aborted) this.failure = new ToolFailure('timeout', unanswered, { isToolFault: false });
       throw this.failure ?? error;
     } finally {
       const askedMs = performance.now() - since;

@@ -11,7 +11,7 @@ describe('ToolFailure', () => {
     ['upstream_unavailable', -32603, false],
   ] as const)('%s %d is the tool’s fault: %s', (type, code, expected) => {
     expect(new ToolFailure(type, 'no', { code }).isToolFault).toBe(expected);
-    expect(new ToolFailure(type, 'no', { code, toolFault: false }).isToolFault).toBe(false);
+    expect(new ToolFailure(type, 'no', { code, isToolFault: false }).isToolFault).toBe(false);
   });
   it("takes the table's JSON-RPC code unless the tool answered its own", () => {
     expect(new ToolFailure('timeout', 'late').code).toBe(-32000);

@@ -62,13 +62,13 @@ export class ToolFailure extends Error {
   constructor(
     readonly type: OutcomeCode,
     message: string,
-    { code = errorTable[type].jsonRpc, data, toolFault, aside }: ToolFailureOptions = {},
+    { code = errorTable[type].jsonRpc, data, isToolFault, aside }: ToolFailureOptions = {},
   ) {
     super(message);
     this.code = code;
     this.data = data;
     this.aside = aside;
-    this.isToolFault = toolFault ?? isToolFault({ type, code });
+    this.isToolFault = isToolFault ?? countsAgainstTool({ type, code });
   }
 
   readonly data: unknown;
@@ -85,7 +85,7 @@ interface ToolFailureOptions {
   /**
    * false if this failure is not the tool's fault although its type is, for example a timeout before a process got the call.
    */
-  readonly toolFault?: boolean;
+  readonly isToolFault?: boolean;
 }
 
 const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
@@ -98,7 +98,7 @@ const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
  * Whether a failure counts against the tool's circuit. An answer of -32602 ("Invalid params") is the caller's error.
  * Cancelled and interrupted calls, and those without their upstream, are not the tool's fault.
  */
-function isToolFault(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
+function countsAgainstTool(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
   if (notTheToolsFault.has(error.type)) return false;
   return !(error.type === 'tool_error' && error.code === errorTable.invalid_input.jsonRpc);
 }

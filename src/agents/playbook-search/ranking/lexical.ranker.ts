@@ -72,7 +72,7 @@ class LexicalRanking implements PlaybookRanking {
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const { threshold, explain = false } = request;
-    const { confidenceAt, matchedAt } = this.search.ask(request.query);
+    const { confidenceAt, matchedAt } = this.search.find(request.query);
     const playbooks: RankedPlaybook[] = [];
     for (let index = 0; index < this.ids.length; index++) {
       const confidence = confidenceAt(index);

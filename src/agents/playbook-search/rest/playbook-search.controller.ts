@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
 import { type FieldProblem, invalidRequest } from '../../../base/common/errors.js';
+import { escapePointer } from '../../../base/common/field-problems.js';
 import { DtoPipe } from '../../../web/rest/dto.pipe.js';
 import { normalisedLabels } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
@@ -16,7 +17,7 @@ const maxExplained = 200;
 const labelPrefix = 'label.';
 /** Max labels of a search. */
 const maxLabels = 32;
-const dtos = new DtoPipe();
+const dtoPipe = new DtoPipe();
 
 /** A search over REST, which authors of playbooks may have explained. */
 interface RestSearch extends PlaybookSearch {
@@ -39,7 +40,7 @@ export async function parseSearchQuery(parameters: Readonly<Record<string, unkno
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
   const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
-  const query = await dtos.read(SearchPlaybooksQuery, rest, 'query');
+  const query = await dtoPipe.read(SearchPlaybooksQuery, rest, 'query');
   return {
     query: query.query,
     labels,
@@ -57,7 +58,11 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
   for (const [name, value] of entries) {
     const key = name.slice(labelPrefix.length);
     if (key !== '' && typeof value === 'string' && value.trim() !== '') labels[key] = value;
-    else problems.push({ pointer: `/${name}`, detail: 'must be label.<key>=<value>, each key once' });
+    else
+      problems.push({
+        pointer: `/${escapePointer(name)}`,
+        detail: 'must be label.<key>=<value>, each key once',
+      });
   }
   if (entries.length > maxLabels)
     problems.push({ pointer: '/label', detail: `must be at most ${maxLabels} labels` });

@@ -45,6 +45,7 @@ describe('the query string of a search', () => {
     ['too many results', { query: 'x', max_results: '101' }, '/max_results'],
     ['an unknown parameter', { query: 'x', labels: 'a' }, '/labels'],
     ['a label without a key', { query: 'x', 'label.': 'a' }, '/label.'],
+    ['a label whose key has a slash', { query: 'x', 'label.k8s.io/env': '' }, '/label.k8s.io~1env'],
     ['a label without a value', { query: 'x', 'label.a': '' }, '/label.a'],
     ['a label given twice', { query: 'x', 'label.a': ['b', 'c'] }, '/label.a'],
     [

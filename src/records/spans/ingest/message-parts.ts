@@ -1,5 +1,5 @@
 import { isObject } from '../../../base/common/json.js';
-import { jsonExcerpt } from '../../../base/common/json-depth.js';
+import { isDeeperThan, jsonExcerpt } from '../../../base/common/json-depth.js';
 import { memberOf } from './attribute-lookup.js';
 
 // Reads messages of all dialects alike, by the members that they have in common.
@@ -20,6 +20,8 @@ export interface RequestedTool {
 
 /** Max characters of a value that is written as JSON. */
 const maxTextLength = 1_048_576;
+/** Max levels of a value that is indented: indentation makes the text quadratic in the depth. */
+const maxIndentedLevels = 64;
 /** Max results of a turn, messages of a list, and parts of a message that are read. */
 const limits = { toolMessages: 16, messages: 4_096, parts: 256 };
 
@@ -201,6 +203,10 @@ function textOfPart(given: unknown): string {
   return isResult(part) ? '' : (textMember(part, 'text', 'content') ?? '');
 }
 
-/** A value as text: a text unchanged, any other value as JSON. */
-export const asText = (value: unknown, indent?: number): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, indent);
+/** A value as text: a text unchanged, any other value as JSON. @param indent not used for values that are nested deep */
+export function asText(value: unknown, indent?: number): string {
+  if (typeof value === 'string') return value;
+  if (value === undefined) return '';
+  const isIndented = indent !== undefined && !isDeeperThan(value, maxIndentedLevels);
+  return isIndented ? JSON.stringify(value, null, indent) : jsonExcerpt(value, Infinity);
+}

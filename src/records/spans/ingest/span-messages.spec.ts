@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { messagesOf } from './span-messages.js';
+import { spanTextsOf } from './span-texts.js';
 
 const call = { id: 'call-1', type: 'function', function: { name: 'search', arguments: '{"q":"a"}' } };
 
@@ -75,4 +76,36 @@ it('shows the call of a tool with its result, and nothing for other spans', () =
   const calls = [{ id: null, name: '', input: '{}', result: 'found' }];
   expect(messagesOf('tool', { input: '{}', output: 'found' })).toMatchObject([{ role: 'tool', calls }]);
   expect(messagesOf('chain', { input: 'Hello' })).toEqual([]);
+});
+
+it('shows an empty result at its call', () => {
+  const input = JSON.stringify([
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'call-1', content: '' },
+  ]);
+  expect(messagesOf('llm', { input })).toEqual([
+    { role: 'assistant', text: '', answers: null, calls: [expect.objectContaining({ result: '' })] },
+  ]);
+});
+
+describe('values that are nested deep', () => {
+  const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  const note = '(JSON of more than 1000 levels)';
+
+  it('are a note in the texts of a span', () => {
+    const attribute = {
+      'gen_ai.tool.call.arguments': nested(50_000),
+      'gen_ai.tool.call.result': nested(50_000),
+    };
+    expect(spanTextsOf({ kind: 'tool', attribute })).toEqual({ input: note, output: note });
+  });
+
+  it.each([
+    [50_000, note],
+    [900, nested(900)],
+    [2, '[\n  []\n]'],
+  ])('are a note or one line as arguments of a call (%i levels)', (levels, shown) => {
+    const input = `[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a","arguments":${nested(levels)}}}]}]`;
+    expect(messagesOf('llm', { input })[0]?.calls).toMatchObject([{ input: shown }]);
+  });
 });

@@ -14,21 +14,24 @@ export function messagesOf(kind: string, { input = '', output = '' }: Partial<Sp
   if (kind !== 'llm') return [];
   const requests = itemsIn(fromJson(input)).flatMap((each) => viewsOf(each, 'user'));
   // `spanTextsOf` joins the answer and the tool calls, which may both be JSON, with a line feed.
-  const lines = output.split('\n').map(fromJson);
-  const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [fromJson(output)];
-  const replies = answers.flatMap(itemsIn).flatMap((each) => viewsOf(each, 'assistant'));
+  const parsedLines = output.split('\n').map(fromJson);
+  const isJsonLines = parsedLines.every((line) => isObject(line) || Array.isArray(line));
+  const outputs = isJsonLines ? parsedLines : [fromJson(output)];
+  const replies = outputs.flatMap(itemsIn).flatMap((each) => viewsOf(each, 'assistant'));
   return withResults([...requests, ...replies]);
 }
 
 /** Moves each tool result to its call. Results without a call remain messages. */
 function withResults(messages: readonly MessageView[]): MessageView[] {
-  const results = new Map(messages.map(({ answers, text }) => [answers, text]));
+  const results = new Map(
+    messages.filter(({ answers }) => answers !== null).map(({ answers, text }) => [answers, text]),
+  );
   const callIds = new Set(messages.flatMap(({ calls }) => calls.map(({ id }) => id)));
   return messages
     .filter(({ answers }) => answers === null || !callIds.has(answers))
     .map(({ calls, ...message }) => ({
       ...message,
-      calls: calls.map((call) => ({ ...call, result: (call.id !== null && results.get(call.id)) || null })),
+      calls: calls.map((call) => ({ ...call, result: results.get(call.id) ?? null })),
     }));
 }
 
@@ -41,9 +44,11 @@ function viewsOf(message: unknown, defaultRole: string): MessageView[] {
     role: 'tool',
     text,
     calls: [],
+    // Empty, not null: a result whose call is not known. Null marks messages that are no result.
     answers: toolCallId ?? '',
   }));
   const role = textMember(message, 'role') ?? defaultRole;
+  // The text of a tool's message is its result, which is a message of its own already.
   const text = results.length > 0 && /^(tool|function)$/.test(role) ? '' : messageText(message);
   const calls = callsIn(message).map(({ id = null, name, arguments: given }) => ({
     id,

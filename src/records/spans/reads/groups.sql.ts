@@ -2,6 +2,10 @@ import { type SqlValues, type Statement, statement } from '../../../base/databas
 import { maxListed, maxPauseUs, type SliceQuery, selectSlices, slotSeconds } from './slices.sql.js';
 import { callRunPattern, conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
 
+// Statements that add slices (see slices.sql.ts) to figures of groups: of runs, threads or buckets of time; `selectFigures`
+// also to those of all spans. The CTE `slices` has the slices, `keyed` the same with the `key` of their group, and `sums` one
+// row of figures per group.
+
 /** How spans are grouped: by their run, by their thread, or by the bucket of time in which they start. */
 export type Grouping =
   { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
@@ -43,25 +47,41 @@ const failedOf = ({ by }: Grouping): string =>
 const groupCost = 'coalesce(sum(cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(first_us)) / 1000.0)';
 
-/** Conditions for runs or threads of which a span matches: one on each slice, one on the group. */
-function matchingSpan(
-  column: 'run_id' | 'thread_id',
-  filter: SpanFilter,
-  values: SqlValues,
-): { readonly where: string; readonly having: string } {
+/** The column of a slice with the key of a run or thread. */
+type KeyColumn = 'run_id' | 'thread_id';
+
+/** Conditions for groups: one on each slice, one on the group. */
+interface GroupConditions {
+  readonly where: string;
+  readonly having: string;
+}
+
+/** Conditions for runs or threads of which a span matches. */
+function conditionsForMatch(column: KeyColumn, filter: SpanFilter, values: SqlValues): GroupConditions {
+  // Filters have no undefined members (`withoutUndefined`).
   const { project: _, runIds, runKind, startUs = 0, endUs = latestUs, ...others } = filter;
-  const isShort = endUs - startUs < slotSeconds * 1_000_000;
-  const needsSpans =
-    Object.keys(others).length > 0 || isShort || (column === 'thread_id' && (runIds ?? runKind));
-  if (needsSpans) {
-    const keys = `SELECT DISTINCT ${column} FROM all_spans WHERE ${conditionOf(filter, values)}`;
-    return { where: `key = ANY (ARRAY(${keys}))`, having: 'true' };
-  }
+  const isShorterThanSlice = endUs - startUs < slotSeconds * 1_000_000;
+  const namesRunsOfThread = column === 'thread_id' && (runIds !== undefined || runKind !== undefined);
+  // Slices can tell it if the filter only names runs, or a range that is at least as long as a slice. Other filters look at
+  // the spans.
+  const needsSpans = Object.keys(others).length > 0 || isShorterThanSlice || namesRunsOfThread;
+  return needsSpans ? bySpans(column, filter, values) : bySlices(column, filter, values);
+}
+
+/** Looks for a span that matches. */
+function bySpans(column: KeyColumn, filter: SpanFilter, values: SqlValues): GroupConditions {
+  const keys = `SELECT DISTINCT ${column} FROM all_spans WHERE ${conditionOf(filter, values)}`;
+  return { where: `key = ANY (ARRAY(${keys}))`, having: 'true' };
+}
+
+/** Looks for a slice with a span in the range. */
+function bySlices(column: KeyColumn, filter: SpanFilter, values: SqlValues): GroupConditions {
+  const { startUs, endUs } = filter;
   const where =
     column === 'run_id' ? `key IN (SELECT run_id FROM run_figures WHERE ${ofRuns(filter, values)})` : 'true';
-  if (filter.startUs === undefined && filter.endUs === undefined) return { where, having: 'true' };
+  if (startUs === undefined && endUs === undefined) return { where, having: 'true' };
   // In a range that is longer than a slice, some slice has its first or its last span, if any span is in the range.
-  const [from, to] = [values.add(startUs), values.add(endUs)];
+  const [from, to] = [values.add(startUs ?? 0), values.add(endUs ?? latestUs)];
   const having = `bool_or(first_us BETWEEN ${from} AND ${to} OR last_us BETWEEN ${from} AND ${to})`;
   return { where, having };
 }
@@ -81,12 +101,13 @@ export const selectGroupKeys = (
     const matching =
       grouping.by === 'time'
         ? { where: 'true', having: 'true' }
-        : matchingSpan(`${grouping.by}_id`, spans, values);
+        : conditionsForMatch(`${grouping.by}_id`, spans, values);
     const having = [matching.having];
     const compare = (comparison: string, value: boolean | number | undefined): void => {
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
     if (groups.status) compare(`${failedOf(grouping)} =`, groups.status === 'error');
+    // `status=failed` and `has_errors` mean the same; if both are given, both must hold.
     compare('(sum(errors) > 0) =', groups.failed);
     compare('(sum(errors) > 0) =', groups.hasErrors);
     compare(`${groupDurationMs} >=`, groups.minDurationMs);
@@ -131,7 +152,7 @@ export const runsOnPage = (filter: SpanFilter, page: Page, values: SqlValues): s
   `run_id = ANY (ARRAY(${runsPage(filter, page, values)}))`;
 
 /** Lists of distinct values in a group's figures, with the column of slices that each comes from. */
-const lists = {
+const listColumns = {
   thread_ids: 'ARRAY[thread_id]',
   trace_ids: 'trace_ids',
   run_ids: 'ARRAY[run_id]',
@@ -143,28 +164,30 @@ const lists = {
 } as const;
 
 /** The lists of a group without any values. */
-export const noLists = Object.fromEntries(Object.keys(lists).map((name) => [name, []]));
+export const noLists = Object.fromEntries(Object.keys(listColumns).map((name) => [name, []]));
 
 /**
- * The CTE `listed` with the lists of each group. Most slices of a group have equal lists, so whole lists are compared first,
- * their entries afterwards.
+ * The CTE `lists_by_key` with the lists of each group. Most slices of a group have equal lists, so whole lists are compared
+ * first, their entries afterwards.
  */
-const listed = `
-    listed AS MATERIALIZED (
+const listsByKey = `
+    lists_by_key AS MATERIALIZED (
       SELECT key, json_object_agg(name, list) AS lists
       FROM (
         SELECT key, name, (array_agg(value ORDER BY value COLLATE "C"))[1:${maxListed}] AS list
         FROM (
           SELECT DISTINCT key, name, value FROM (
             SELECT key, name, unnest(list) AS value FROM (
-              ${Object.entries(lists)
-                .map(([name, list]) => `SELECT DISTINCT key, '${name}' AS name, ${list} AS list FROM keyed`)
+              ${Object.entries(listColumns)
+                .map(
+                  ([name, column]) => `SELECT DISTINCT key, '${name}' AS name, ${column} AS list FROM keyed`,
+                )
                 .join(' UNION ALL ')}
-            ) AS different
-          ) AS each WHERE value IS NOT NULL
-        ) AS named
+            ) AS different_lists
+          ) AS entries WHERE value IS NOT NULL
+        ) AS distinct_entries
         GROUP BY key, name
-      ) AS lists
+      ) AS capped
       GROUP BY key
     )`;
 
@@ -200,11 +223,11 @@ export const selectGroups = (grouping: Grouping, slices: SliceQuery): Statement 
       FROM keyed WHERE key IS NOT NULL GROUP BY key
     ), found AS MATERIALIZED (
       SELECT key, count(DISTINCT (run_id, finding))::int AS findings FROM keyed, unnest(findings) AS finding GROUP BY key
-    ), ${listed}, ${roots}, ${activeParts}
+    ), ${listsByKey}, ${roots}, ${activeParts}
     SELECT key, ${activityLetters} AS activity, lists, coalesce(ids, '{}') AS root_span_ids, root_operation, llm_calls, cost, input_tokens, output_tokens,
            first_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us, duration_ms, total_spans,
            error_count > 0 AS has_errors, error_count, coalesce(findings, 0) AS semantic_error_count, status
-    FROM sums FULL JOIN active_parts USING (key) FULL JOIN listed USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
+    FROM sums FULL JOIN active_parts USING (key) FULL JOIN lists_by_key USING (key) FULL JOIN roots USING (key) FULL JOIN found USING (key)`,
   );
 
 /** Number of equal parts of a group's time, of which `activity` has a letter each. */
@@ -216,7 +239,8 @@ const timesOf = (name: 'from' | 'to' | 'states'): string =>
 
 /**
  * The CTE `active_parts`: for each group, the parts of its time in which spans failed, tools ran and models were called, as
- * bits. A span has the bits from its first to its last part; a failed span of another kind (state 4) has only its last.
+ * bits. A span has the bits from its first to its last part: 2^(last+1) − 2^first. A failed span of another kind (state 4)
+ * has only its last. Of a span without duration, `first` may exceed `last`.
  */
 const activeParts = `
     active_parts AS MATERIALIZED (
@@ -225,7 +249,7 @@ const activeParts = `
       FROM (
         SELECT key, state, (2::bigint << greatest(first, last)) - (1::bigint << CASE state WHEN 4 THEN last ELSE first END) AS bits
         FROM (
-          SELECT key, state, ((from_us - start_us) * ${parts} / length)::int AS first,
+          SELECT key, state, least((from_us - start_us) * ${parts} / length, ${parts - 1})::int AS first,
                  greatest(((to_us - start_us) * ${parts} + length - 1) / length - 1, 0)::int AS last
           FROM (
             SELECT key, start_us, length, unnest(${timesOf('from')}) AS from_us, unnest(${timesOf('to')}) AS to_us,

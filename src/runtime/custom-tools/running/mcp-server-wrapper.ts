@@ -298,7 +298,7 @@ class McpTool implements Tool {
     throw new ToolFailure('tool_error', this.calls.cleanWithHint(text), {
       data: this.calls.cleanJson(result),
       ...(isInputError(text) && { code: errorTable.invalid_input.jsonRpc }),
-      ...(isRefusal && { toolFault: false }),
+      ...(isRefusal && { isToolFault: false }),
     });
   }
 

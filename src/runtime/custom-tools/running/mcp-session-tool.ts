@@ -143,7 +143,7 @@ export const callParams = ({ executionId, context, asks }: ToolRun): { readonly 
 function withoutToolFault(error: ToolFailure): ToolFailure {
   if (error.code !== resourceNotFound) return error;
   const { type, message, code, data, aside } = error;
-  return new ToolFailure(type, message, { code, data, aside, toolFault: false });
+  return new ToolFailure(type, message, { code, data, aside, isToolFault: false });
 }
 
 /** `_meta` of a request to an MCP server: ids of the call, and the execution's own span as the parent. */

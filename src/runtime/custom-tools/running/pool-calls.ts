@@ -224,7 +224,7 @@ export class PoolCalls {
     const message = rule === undefined ? explained : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
     // The tool got no request, so the time spent waiting is not its fault.
-    if (reason === 'timeout' && !wasWritten) return new ToolFailure(reason, message, { toolFault: false });
+    if (reason === 'timeout' && !wasWritten) return new ToolFailure(reason, message, { isToolFault: false });
     if (!isResultUnknown(wasWritten, annotations)) return new ToolFailure(reason, message, { aside });
     run.notes.resultUnknown = true;
     return new ToolFailure(reason, withResultUnknown(message, annotations), { aside });
