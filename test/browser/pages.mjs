@@ -171,7 +171,8 @@ describe('pages', () => {
         await drawn(visitor.page, full);
         const address = visitor.page.url();
         // A single thing's page names its project.
-        if (address.replace(/\?project=default$/, '') !== `${lab.url}/console${path}`) different.push(address);
+        if (address.replace(/\?project=default$/, '') !== `${lab.url}/console${path}`)
+          different.push(address);
         const text = await settledText(visitor.page);
         await visitor.page.reload();
         await other.page.goto(address);
