@@ -201,7 +201,13 @@ function GradeHistory({ tool, range }: PatternsProps): ReactNode {
   const changes = useQuery(gradeChangesQuery(tool));
   const { start, end } = boundsOf(range);
   return (
-    <Card title="Grade history" flush actions={<Muted>graded every minute over the last hour; a change counts after 2 minutes, or 2 points</Muted>}>
+    <Card
+      title="Grade history"
+      flush
+      actions={
+        <Muted>graded every minute over the last hour; a change counts after 2 minutes, or 2 points</Muted>
+      }
+    >
       <Loaded query={changes} lines={3}>
         {(data) =>
           data.length === 0 ? (
