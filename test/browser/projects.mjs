@@ -303,7 +303,7 @@ describe('two projects with equal ids', () => {
     assert.equal(new URL(seeker.page.url()).searchParams.get('project'), 'support');
     await seeker.open(`/traces/${only}?span=a1`);
     await seeker.page.getByRole('heading', { level: 1, name: 'alone' }).waitFor();
-    assert.equal(new URL(seeker.page.url()).search, '?span=a1&project=support');
+    assert.equal(new URL(seeker.page.url()).search, '?project=support&span=a1');
     await seeker.context.close();
   });
 
