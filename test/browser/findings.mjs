@@ -61,7 +61,9 @@ describe('results that report an error under status success', () => {
     await page.getByRole('link', { name: '3 findings' }).waitFor();
     await picture('tools');
     await open('/tools/tickets/activity');
-    await page.getByRole('link', { name: '3 findings' }).waitFor();
+    // In the head, and among the figures of the period.
+    for (const place of ['h1', 'dl'])
+      await page.locator(place).getByRole('link', { name: '3 findings' }).waitFor();
     const callers = page.getByRole('table', { name: 'Affected callers' });
     await callers.getByRole('row', { name: /bob 3 0 0/ }).waitFor();
     await page.getByRole('button', { name: 'Investigations' }).click();
