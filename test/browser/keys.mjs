@@ -85,7 +85,9 @@ describe('keys that may see little', () => {
     await open('/tools');
     await page.getByRole('row', { name: /word_count (degraded|unhealthy) in all projects/ }).waitFor();
     await open('/tools/word_count/health');
-    await page.getByText('no calls of this project in the last hour').waitFor();
+    await page
+      .getByRole('heading', { level: 2, name: 'No calls of this project in the last hour' })
+      .waitFor();
     await open('/');
     const operator = await lab.visit();
     await lab.signIn(operator);
