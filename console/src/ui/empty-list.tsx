@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useProjects } from '../lib/project.js';
+import { useSession } from '../lib/session.js';
+import { Note } from './layout.js';
 import { Empty } from './states.js';
 
 interface EmptyListProps {
@@ -17,11 +19,24 @@ interface EmptyListProps {
 /** Text of a list without rows, which explains whether filters or the project exclude them. */
 export function EmptyList({ of, isFiltered, hint, children }: EmptyListProps): ReactNode {
   const { project, projects, hasAll, inProject } = useProjects();
+  const { anonymous, projects: allowed } = useSession();
   const isNarrowed = project !== undefined && projects.length > 1;
-  if (!isFiltered && !isNarrowed) return children;
+  const ofOthers = anonymous && allowed !== null && (
+    <Note tone="none">
+      Without a key you see the {of} of project default: sign in to see those of others.
+    </Note>
+  );
+  if (!isFiltered && !isNarrowed)
+    return (
+      <>
+        {children}
+        {ofOthers}
+      </>
+    );
   return (
     <Empty title={`No ${of}${isFiltered ? ' match these filters' : ''}${isNarrowed ? inProject : ''}`}>
       {hint}
+      {ofOthers}
       {isNarrowed && hasAll && (
         <Link to="." search={(old) => ({ ...old, project: undefined })}>
           Show all projects

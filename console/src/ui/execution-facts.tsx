@@ -91,7 +91,7 @@ const belongings = (
         key="inv"
         to="/investigations/$id"
         params={{ id: investigationId }}
-        search={isKeyless ? { keyless: true } : { project }}
+        search={isKeyless ? { project: undefined, keyless: true } : { project }}
       >
         {investigationId}
       </Link>

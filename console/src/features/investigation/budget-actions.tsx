@@ -20,9 +20,15 @@ interface BudgetActionsProps {
   readonly budget: InvestigationBudgetView | undefined;
 }
 
-/** Hands on the budget, for who may. */
-export function BudgetActions({ id, of, budget }: BudgetActionsProps): ReactNode {
+/** The project of the budget, in a sentence: callers without a key have budgets of their own. */
+function useWhose({ project }: InvestigationProject): string {
   const { inProject } = useProjects();
+  return project === '' ? ' for calls without a key' : inProject;
+}
+
+/** Acts on the budget, for callers who may. */
+export function BudgetActions({ id, of, budget }: BudgetActionsProps): ReactNode {
+  const whose = useWhose(of);
   const done = useDone('investigations', 'audit');
   return (
     <>
@@ -33,7 +39,7 @@ export function BudgetActions({ id, of, budget }: BudgetActionsProps): ReactNode
         <ActButton scope="tools:admin" name="Reset budget">
           {(onClose) => (
             <FormDialog
-              title={`Reset the budget of ${id}${inProject}?`}
+              title={`Reset the budget of ${id}${whose}?`}
               about="The counts of used calls and the limits set for this investigation are removed, and the default limits apply again. Executions stay recorded."
               name="Reset budget"
               look="danger"
@@ -60,7 +66,7 @@ interface RaiseDialogProps extends BudgetActionsProps {
 }
 
 function RaiseDialog({ id, of, budget, onClose }: RaiseDialogProps): ReactNode {
-  const { inProject } = useProjects();
+  const whose = useWhose(of);
   const [typed, setTyped] = useState<Typed>({});
   const done = useDone('investigations', 'audit');
   const changes = changesIn(typed);
@@ -80,7 +86,7 @@ function RaiseDialog({ id, of, budget, onClose }: RaiseDialogProps): ReactNode {
   );
   return (
     <FormDialog
-      title={`Set the limits of ${id}${inProject}`}
+      title={`Set the limits of ${id}${whose}`}
       name="Set limits"
       isReady={changes !== undefined}
       reason={inAudit}

@@ -12,6 +12,7 @@ import {
 } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { figuresRange, type TimeRange } from '../../lib/time-range.js';
+import { EmptyList } from '../../ui/empty-list.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { FindingsLink } from '../../ui/findings.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
@@ -58,7 +59,9 @@ export function ActivityTab(): ReactNode {
         <Loaded query={newest}>
           {(data) =>
             data.length === 0 ? (
-              <Empty title="Nobody has called this tool yet" />
+              <EmptyList of="executions" isFiltered={false}>
+                <Empty title="Nobody has called this tool yet" />
+              </EmptyList>
             ) : (
               <ExecutionTable label="Newest executions" rows={data} ofOneTool />
             )
