@@ -22,9 +22,7 @@ export function EmptyList({ of, isFiltered, hint, children }: EmptyListProps): R
   const { anonymous, projects: allowed } = useSession();
   const isNarrowed = project !== undefined && projects.length > 1;
   const ofOthers = anonymous && allowed !== null && (
-    <Note tone="none">
-      Without a key you see the {of} of project default: sign in to see those of others.
-    </Note>
+    <Note tone="none">Sign in to see the {of} of all callers and projects.</Note>
   );
   if (!isFiltered && !isNarrowed)
     return (

@@ -15,7 +15,7 @@ import type * as dto from './investigations.dto.js';
 
 /** The count of one tool in an investigation. */
 interface CounterRow {
-  /** Of the tool; empty for the limit of all tools. */
+  /** Name of the tool; empty for the limit of all tools. */
   readonly name: string;
   readonly used: number;
   /** Limit that an operator has set for the investigation. */

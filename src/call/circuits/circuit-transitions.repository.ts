@@ -34,7 +34,7 @@ interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;
 }
 
-/** What the transitions of one circuit amount to. */
+/** A summary of the transitions of one circuit. */
 interface HistoryRow {
   readonly tool: string;
   readonly last: NonNullable<CircuitPast['last']>;

@@ -15,7 +15,7 @@ interface HeldClaim {
 /** Max wait of a caller for its outcome to be stored, in milliseconds; later it is stored after the answer. */
 const maxStoreMs = 2_000;
 
-/** Where the keeper reports trouble. */
+/** Receives the failures of the keeper. */
 export interface KeeperReport {
   /** Called if the database could not be reached; the keeper tries again. */
   failed(error: unknown): void;

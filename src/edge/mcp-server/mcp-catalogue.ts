@@ -49,7 +49,7 @@ const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key
 
 /** Kinds of executions, by the first part of the method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
-/** What is passed on to the server besides the parameters: the request's `_meta`, and how its client can be asked. */
+/** Parts of a request that are passed on to the server besides the parameters: its `_meta`, and how its client can be asked. */
 interface PassedOn {
   readonly meta?: Params | undefined;
   readonly asks?: Asks | undefined;

@@ -24,7 +24,7 @@ export class VirtualServer implements ToolChoice {
     private readonly registry: ToolRegistry,
   ) {}
 
-  /** What belongs to the set at present. */
+  /** The contents of the set at present. */
   get contents(): Contents {
     this.cachedContents ??= contentsOf(this.stored.members, this.registry);
     return this.cachedContents;

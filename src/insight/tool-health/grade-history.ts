@@ -34,15 +34,14 @@ const selectPage = `
 
 /** The last change of each tool. If the tool is not healthy, `at` is the first change of its bad period. */
 const selectLast = `
-  SELECT DISTINCT ON (tool) tool, to_status AS "to", CASE WHEN to_status IN ('degraded', 'unhealthy') THEN (
+  SELECT tool, to_status AS "to", CASE WHEN to_status IN ('degraded', 'unhealthy') THEN (
     SELECT min(at) FROM grade_changes bad
     WHERE bad.tool = last.tool AND bad.seq > coalesce((
       SELECT max(seq) FROM grade_changes good
       WHERE good.tool = last.tool AND to_status NOT IN ('degraded', 'unhealthy')
     ), 0)
   ) ELSE at END AS at
-  FROM grade_changes last
-  ORDER BY tool, seq DESC`;
+  FROM (SELECT DISTINCT ON (tool) tool, to_status, at FROM grade_changes ORDER BY tool, seq DESC) AS last`;
 
 /** Deletes changes before a time, except the last one of each tool. Parameter: the time. */
 const deleteOlder = `

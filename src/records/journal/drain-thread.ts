@@ -31,7 +31,7 @@ const retry = { firstMs: 100, maxMs: 5_000 };
 export class DrainLoop {
   private readonly drain: JournalDrain;
   private openRequests: OpenRequest[] = [];
-  /** Number of batches read so far, and of those in work while the thread is idle: the figures of `collectWhenIdle`. */
+  /** Number of batches that were read, for `collectWhenIdle`; none is in work while the thread is idle. */
   begun = 0;
   readonly count = 0;
   /** Number of failed rounds since the last good one. */

@@ -205,7 +205,9 @@ function GradeHistory({ tool, range }: PatternsProps): ReactNode {
       title="Grade history"
       flush
       actions={
-        <Muted>graded every minute over the last hour; a change counts after 2 minutes, or 2 points</Muted>
+        <Muted>
+          graded every minute over the last hour; a change of under 2 points counts after 2 minutes
+        </Muted>
       }
     >
       <Loaded query={changes} lines={3}>

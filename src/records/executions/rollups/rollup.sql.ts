@@ -173,7 +173,7 @@ export function periodParts(since: Date, until: Date, lengths: readonly number[]
   return { cells, rows };
 }
 
-/** What `selectCounts` counts. By default executions of all tools and projects. */
+/** The executions that `selectCounts` counts, by default of all tools and projects. */
 export interface CountsWanted extends Reader {
   /** Whether the latency is read, which is most of the work. */
   readonly latency: boolean;

@@ -38,7 +38,7 @@ export function versionsOf(name: string): string[] {
 }
 
 /**
- * Where the price of a model may be: pairs of price lists and a name in them, the most exact first.
+ * The possible places of a model's price: pairs of price lists and a name in them, the most exact first.
  * @param otherwise key of the lists for a name without a known prefix
  */
 export function placesOf(model: string, prefixes: Prefixes, otherwise = ''): [readonly string[], string][] {

@@ -22,7 +22,7 @@ type Read = (reader: Reader, left: Left, depth: number) => unknown;
  */
 type Message = Readonly<Record<number, readonly [name: string, read: Read, maxMembers?: number]>>;
 
-/** What may still be read of one span, of one resource, or of the messages around spans. */
+/** The rest of the limits of one span, of one resource, or of the messages around spans. */
 interface Left {
   /** Number of fields. It limits the time, because a field may have only two bytes. */
   fields: number;
