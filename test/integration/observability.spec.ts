@@ -157,7 +157,7 @@ describe('observability', () => {
       { tool: 't', event: 'terminate', reason: 'crash', error: 'exit code 1' },
     ];
     for (const entry of written) log.write(entry);
-    expect(log.isVerbose()).toBe(true);
+    expect(log.isVerbose).toBe(true);
     expect(entries()).toMatchObject(written);
     expect(entries().map(({ level }) => level)).toEqual([
       'info',

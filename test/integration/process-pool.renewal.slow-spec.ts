@@ -162,7 +162,7 @@ describe('a process that has served its requests', () => {
     await bench.gate.running('a');
     const first = await pid(pool);
     expect(await pid(pool)).toBe(first);
-    expect(slots.claim(true)).toBe(false);
+    expect(slots.claim()).toBe(false);
     await bench.gate.open('a');
     await busy;
     await other.stop();

@@ -79,7 +79,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     caller: Pick<CallRequest, 'principal' | 'address'>,
     prepare: () => Promise<Omit<BegunTurn, 'principal'>>,
   ): Promise<Chat> {
-    if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
+    if (this.lifecycle.state === 'draining') throw new Problem('shutting_down', 'The server is stopping');
     const release = this.slots.claim(holderOf(caller), 'turns');
     let finished: Promise<void> | undefined;
     try {
@@ -120,7 +120,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
       // Subscribed before the state is read, so that no change is missed.
       const changed = run ? nextChange(run, this.config.server.sseHeartbeatMs) : undefined;
       const turn = run ?? (await this.readStored(chat));
-      if (!turn || (this.lifecycle.isDraining() && !turn.end)) return;
+      if (!turn || (this.lifecycle.state === 'draining' && !turn.end)) return;
       const { message, usage, end } = turn;
       const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.newChunks(message)];
       const usageJson = JSON.stringify(usage);

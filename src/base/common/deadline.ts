@@ -1,9 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
 
-/** A monotonic clock, so that changes of the system's clock do not affect calls. */
-const steadyClock: Clock = { now: () => performance.now() };
-
 /** A point in time by which a call must have ended; queue wait and process start count against it. */
 export class Deadline {
   /** Time left while the deadline is paused; undefined while it runs. */
@@ -17,8 +14,11 @@ export class Deadline {
     private readonly clock: Clock,
   ) {}
 
-  /** The smallest of the given limits, counted from now; absent limits do not count. */
-  static ofSmallest(limitsMs: readonly (number | undefined)[], clock: Clock = steadyClock): Deadline {
+  /**
+   * The smallest of the given limits, counted from now; absent limits do not count.
+   * @param clock monotonic by default, so that changes of the system's clock do not affect calls
+   */
+  static ofSmallest(limitsMs: readonly (number | undefined)[], clock: Clock = performance): Deadline {
     let totalMs = Infinity;
     for (const limit of limitsMs) if (limit !== undefined && limit < totalMs) totalMs = limit;
     return new Deadline(clock.now() + totalMs, totalMs, clock);

@@ -10,13 +10,11 @@ let prefix = { at: 0, text: '' };
  * makes this 20 times cheaper than drawing them for each id.
  */
 export function newId(at = Date.now()): string {
-  if (prefix.at !== at) prefix = { at, text: prefixOf(at) };
+  if (prefix.at !== at) {
+    const time = at.toString(16).padStart(12, '0');
+    prefix = { at, text: `${time.slice(0, 8)}-${time.slice(8)}-7` };
+  }
   return prefix.text + randomUUID().slice(15);
-}
-
-function prefixOf(at: number): string {
-  const time = at.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7`;
 }
 
 /** A UUID that is derived from a text: the same one for the same text. */

@@ -27,7 +27,7 @@ export class Lifecycle {
 
   /** Lets readiness fail from now on. Calls are still accepted. */
   leave(): void {
-    if (!this.isDraining()) this.current = 'leaving';
+    if (this.current !== 'draining') this.current = 'leaving';
   }
 
   /** Refuses new calls and ends streams from now on. */
@@ -39,10 +39,6 @@ export class Lifecycle {
   /** Aborts when the drain begins, so that endless answers end. */
   get drainSignal(): AbortSignal {
     return this.drainStart.signal;
-  }
-
-  isDraining(): boolean {
-    return this.current === 'draining';
   }
 }
 

@@ -300,7 +300,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
         const cancellation = new Cancellation();
         // The job was cancelled, or another replica has it. A stopping server lets its calls end by themselves.
         job.signal.addEventListener('abort', () => {
-          if (!this.lifecycle.isDraining()) cancellation.cancel();
+          if (this.lifecycle.state !== 'draining') cancellation.cancel();
         });
         try {
           return await queue.run(job, cancellation);

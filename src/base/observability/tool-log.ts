@@ -34,15 +34,15 @@ const levels: Record<ToolLogEvent, Level> = {
 /** Logs events of tools. All of them are logged here, so that their fields are the same. */
 @Injectable()
 export class ToolLog {
-  constructor(private readonly logger: PinoLogger) {}
+  /** Whether all entries are logged. If not, a hot path need not build them. */
+  readonly isVerbose: boolean;
+
+  constructor(private readonly logger: PinoLogger) {
+    this.isVerbose = logger.logger.isLevelEnabled('debug');
+  }
 
   write(entry: ToolLogEntry): void {
     this.logger[levelOf(entry)](entry, `tool ${entry.event}`);
-  }
-
-  /** Whether all entries are logged. If not, a hot path need not build them. */
-  isVerbose(): boolean {
-    return this.logger.logger.isLevelEnabled('debug');
   }
 }
 

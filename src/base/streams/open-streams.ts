@@ -48,7 +48,7 @@ export class OpenStreams implements BeforeApplicationShutdown {
     followings: Following<Entry> | readonly Following<Entry>[],
     greeting?: string,
   ): SseStream<Entry> {
-    if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
+    if (this.lifecycle.state === 'draining') throw new Problem('shutting_down', 'The server is stopping');
     const release = this.take(what, caller);
     const stream = new SseStream(followings, { greeting, maxUnread }, this.limits.heartbeatMs);
     this.open.add(stream);

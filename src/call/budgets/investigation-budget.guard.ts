@@ -23,11 +23,6 @@ export class InvestigationBudgetGuard implements CanActivate {
     const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : investigationOf(call.context);
     // A later round of a call was counted with its first one.
     if (call.test || !id || call.asks?.round !== undefined) return true;
-    return this.spend(call, id);
-  }
-
-  /** Takes one unit of the budget. */
-  private spend(call: ToolCall, id: string): boolean | Promise<boolean> {
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
     const project = budgetProject(call.principal, call.context.projectId);
     const taken = this.counters.take({
@@ -50,7 +45,7 @@ const investigationOf = ({ investigationId: id }: ToolCall['context']): string |
 function admit({ ticket, principal }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
   const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
   if (!granted) throw budgetSpent(ticket.tool.definition.name, budget, principal);
-  ticket.returnIfRefused(release);
+  ticket.returnBudget = release;
   ticket.budget = limit > 0 ? budget : undefined;
   return true;
 }

@@ -27,7 +27,7 @@ export class CircuitBreakerGuard implements CanActivate {
         return true;
       case 'probe':
         ticket.probe = true;
-        ticket.returnAtEnd(admission.release);
+        ticket.releaseProbe = admission.release;
         return true;
       case 'refuse': {
         const { reason, retryAfterMs } = admission;

@@ -75,7 +75,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   onModuleInit(): void {
     this.subscriptions.push(
-      this.calls.subscribe('executed', (event) => this.record(event)),
+      this.calls.subscribe('executed', this.record),
       this.knownTools.changes.subscribe(() => this.followTools()),
     );
   }
@@ -173,12 +173,12 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   /** Counts an executed call. */
-  private record(event: ExecutedCall): void {
+  private readonly record = (event: ExecutedCall): void => {
     if (event.test || isInconclusive(event)) return;
     const { breaker } = this.track(event.tool);
     breaker.record({ executionId: event.executionId, fault: event.fault });
     if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openForAll(event.tool);
-  }
+  };
 
   /** Opens a circuit if the faults of all replicas together are enough. */
   private async openForAll(tool: string): Promise<void> {

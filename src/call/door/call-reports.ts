@@ -80,7 +80,7 @@ export class CallReports {
     private readonly events: CallEvents,
   ) {
     this.traced = tracer.on;
-    events.subscribe('executed', (event) => this.onExecuted(event));
+    events.subscribe('executed', this.onExecuted);
     events.subscribe('cached', ({ tool, how }) => this.cachedAnswers.inc({ tool, kind: how }));
     events.subscribe('refused', ({ tool, refusal }) => this.refusals.inc({ tool, reason: refusal.code }));
   }
@@ -121,14 +121,14 @@ export class CallReports {
   executionStarted({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.inc();
-    if (this.log.isVerbose()) this.log.write({ tool, event: 'execute', requestId });
+    if (this.log.isVerbose) this.log.write({ tool, event: 'execute', requestId });
   }
 
   /** Reports the end of an execution. */
   executionEnded({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.dec();
-    if (this.log.isVerbose())
+    if (this.log.isVerbose)
       this.log.write({ tool, event: 'response', requestId, durationMs: ticket.elapsedMs() });
   }
 
@@ -162,7 +162,7 @@ export class CallReports {
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers, findings]);
   }
 
-  private onExecuted({
+  private readonly onExecuted = ({
     tool,
     status,
     test,
@@ -171,7 +171,7 @@ export class CallReports {
     errorType,
     errorCode,
     context,
-  }: ExecutedCall): void {
+  }: ExecutedCall): void => {
     const series = this.seriesOf(tool);
     series.calls[status].inc();
     series.durations.observe(executionTimeMs / 1_000);
@@ -179,7 +179,7 @@ export class CallReports {
     // The message is the tool's own text and may repeat its input: it is recorded, not logged.
     const error = `${errorType} (${errorCode})`;
     if (fault) this.log.write({ tool, event: 'error', requestId: context.requestId, error });
-  }
+  };
 
   /** The series of a tool, made at its first execution. */
   private seriesOf(tool: string): ToolSeries {

@@ -42,7 +42,7 @@ export class ToolCapacityGuard implements CanActivate {
     const call = context.getArgByIndex<ToolCall>(0);
     const { ticket } = call;
     ticket.admittedToQueue = true;
-    if (this.lifecycle.isDraining()) {
+    if (this.lifecycle.state === 'draining') {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
     try {
@@ -181,7 +181,7 @@ export class Door implements OnApplicationBootstrap {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
     // The outcome is stored under the key, so the call has one round, unless its job carries it through all of them.
-    const asks = isLive(request.asks) || request.queued ? request.asks : undefined;
+    const asks = request.queued || (request.asks && isLive(request.asks)) ? request.asks : undefined;
     const withoutSecrets = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
     const answer = await this.keys.once({ ...request, idempotent, withoutSecrets }, (executionId, begin) =>
       this.admit(tool, { ...request, cancellation, begin, asks }, request.deadline, executionId),
@@ -207,7 +207,8 @@ export class Door implements OnApplicationBootstrap {
       const { cacheTtlMs = 0, annotations } = tool.definition;
       const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test && !request.asks?.round;
       const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
-      return { outcome: withAside(outcome, ticket, request), budget: ticket.budget };
+      const shown = ticket.aside === undefined ? outcome : withAside(outcome, ticket.aside, request);
+      return { outcome: shown, budget: ticket.budget };
     } catch (error) {
       isRefused = error instanceof Refusal;
       throw error instanceof InputRequired ? this.rounds.withState(error, call) : error;
@@ -308,9 +309,8 @@ const baseOf = (ticket: CallTicket) => ({
 });
 
 /** Adds details to an error that only callers with `tools:admin` may read. The stored execution has them in its metadata. */
-function withAside(outcome: ToolOutcome, { aside }: CallTicket, { principal }: CallRequest): ToolOutcome {
-  if (aside === undefined || outcome.status === 'success' || !principal.scopes.has('tools:admin'))
-    return outcome;
+function withAside(outcome: ToolOutcome, aside: string, { principal }: CallRequest): ToolOutcome {
+  if (outcome.status === 'success' || !principal.scopes.has('tools:admin')) return outcome;
   const { error } = outcome;
   return { ...outcome, error: { ...error, message: `${error.message}. ${aside}` } };
 }

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf, projectInHeader } from '../../web/auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
 import type { JsonObject } from '../../base/common/json.js';
@@ -150,7 +149,7 @@ function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: st
     timeoutMs: body.timeoutMs,
     cancellation: request.cancellation,
     executionId,
-    idempotencyKey: checkedKey(idempotencyKey),
+    idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }
@@ -171,17 +170,17 @@ function contextOf(
   const { userId, token } = principal;
   return {
     // An access token names its person.
-    userId: token ? userId : (body.userId ?? header(headers, 'x-user-id') ?? userId),
+    userId: token ? userId : (body.userId ?? textOf(headers['x-user-id']) ?? userId),
     requestId: body.requestId ?? id,
     projectId: projectIn(request, principal),
-    sessionId: body.sessionId ?? header(headers, 'x-session-id'),
-    investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
-    runId: body.runId ?? header(headers, 'x-run-id'),
-    threadId: body.threadId ?? header(headers, 'x-thread-id'),
-    uiSession: body.uiSession ?? header(headers, 'x-ui-session'),
+    sessionId: body.sessionId ?? textOf(headers['x-session-id']),
+    investigationId: body.investigationId ?? textOf(headers['x-investigation-id']),
+    runId: body.runId ?? textOf(headers['x-run-id']),
+    threadId: body.threadId ?? textOf(headers['x-thread-id']),
+    uiSession: body.uiSession ?? textOf(headers['x-ui-session']),
     labels: body.labels,
-    traceparent: textOf(trace['traceparent']) ?? header(headers, 'traceparent'),
-    tracestate: textOf(trace['tracestate']) ?? header(headers, 'tracestate'),
+    traceparent: textOf(trace['traceparent']) ?? textOf(headers['traceparent']),
+    tracestate: textOf(trace['tracestate']) ?? textOf(headers['tracestate']),
   };
 }
 
@@ -192,21 +191,15 @@ export const projectIn = ({ headers }: FastifyRequest, { projects }: Principal):
 /** The caller of a list. @param uiSession console page; default: that of the header */
 export const listerOf = (request: FastifyRequest, uiSession?: unknown): Lister => ({
   principal: principalOf(request),
-  uiSession: typeof uiSession === 'string' ? uiSession : header(request.headers, 'x-ui-session'),
+  uiSession: typeof uiSession === 'string' ? uiSession : textOf(request.headers['x-ui-session']),
 });
 
-/** A header's text; undefined if it is empty. */
-function header(headers: IncomingHttpHeaders, name: string): string | undefined {
-  return textOf(headers[name]);
-}
-
-/** A text, cut to the max length; undefined if the value is none. */
+/** A text, cut to the max length; undefined if the value is none or empty. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
 
 /** The idempotency key. @throws Problem `invalid_request` if it is malformed */
-function checkedKey(key: unknown): string | undefined {
-  if (key === undefined) return undefined;
+function checkedKey(key: unknown): string {
   if (typeof key === 'string' && keyPattern.test(key)) return key;
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
 }

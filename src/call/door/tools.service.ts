@@ -100,7 +100,7 @@ export class ToolsService {
     const { sseHeartbeatMs } = this.config.server;
     return acceptsEvents(request.headers)
       ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs, this.questions)
-      : answerCall(this.door.call(call), reply, call);
+      : answerCall(this.door.call(call), reply);
   }
 
   /**
@@ -113,7 +113,7 @@ export class ToolsService {
     const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs, this.questions);
-    return answerCall(run(call), reply, call);
+    return answerCall(run(call), reply);
   }
 
   /** Runs a test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal if it was not run */
@@ -224,29 +224,19 @@ function assertStrictFormat({ format, strict }: dto.FormatQuery): void {
 /** A tool in a list without a query. */
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
 
-/** Answers with the outcome of a call, or 202 with the tool's questions if the caller can be asked. */
-function answerCall(
-  call: Promise<CallAnswer>,
-  reply: FastifyReply,
-  { asks }: CallRequest,
-): Promise<ExecuteAnswer> {
-  const outcome = call.then((given) => outcomeOf(given, reply));
-  return asks ? outcome.catch((error: unknown) => questionsOf(error, reply)) : outcome;
-}
-
-/** Answers 202 with the tool's questions. @throws any other error than these */
-function questionsOf(error: unknown, reply: FastifyReply): dto.QuestionsView {
-  if (!(error instanceof InputRequired)) throw error;
-  void reply.status(202);
-  const { executionId, inputRequests = {}, requestState = '' } = error;
-  return { executionId, status: 'input_required', inputRequests, requestState };
-}
-
-/** Sets the answer's headers. @returns its outcome */
-function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
-  const headers = headersOf(given);
-  if (headers) void reply.headers(headers);
-  return given.outcome;
+/** Answers with the outcome of a call, or 202 with the tool's questions. */
+async function answerCall(call: Promise<CallAnswer>, reply: FastifyReply): Promise<ExecuteAnswer> {
+  try {
+    const answer = await call;
+    const headers = headersOf(answer);
+    if (headers) void reply.headers(headers);
+    return answer.outcome;
+  } catch (error) {
+    if (!(error instanceof InputRequired)) throw error;
+    void reply.status(202);
+    const { executionId, inputRequests = {}, requestState = '' } = error;
+    return { executionId, status: 'input_required', inputRequests, requestState };
+  }
 }
 
 /** The input of a stored payload. @throws Problem `invalid_request` if it is not there as it was sent */

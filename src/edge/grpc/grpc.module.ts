@@ -116,7 +116,7 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
   private handler([type, answer]: Method): handleUnaryCall<object, object> {
     return ({ request, metadata }, callback) => {
       const answering = this.lifecycle.requests.during(async () => {
-        if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
+        if (this.lifecycle.state === 'draining') throw new Problem('shutting_down', 'The server is stopping');
         const dto = await this.pipe.read(type, request, 'query');
         await this.recorder.catchUp();
         return answer(dto as never, this.callers.get(metadata) as Principal);

@@ -44,7 +44,8 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     const cancellation = new Cancellation();
     request.cancellation = cancellation;
     void reply.headers(securityHeaders).header('x-request-id', request.id);
-    if (lifecycle.state === 'leaving' || lifecycle.isDraining()) void reply.header('connection', 'close');
+    const { state } = lifecycle;
+    if (state === 'leaving' || state === 'draining') void reply.header('connection', 'close');
     lifecycle.requests.begin();
     openAnswers.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.

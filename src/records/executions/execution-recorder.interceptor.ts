@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { lastValueFrom, type Observable, of } from 'rxjs';
 import { Refusal } from '../../base/common/errors.js';
 import { InputRequired, maxAskedMs, unanswered } from '../../web/contract/asks.js';
-import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CallEvents } from '../../web/contract/call-events.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ExecutionRecorder } from './execution-recorder.js';
@@ -40,9 +40,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     ticket.startedAtMs = performance.now() - (round?.spentMs ?? 0);
     ticket.startedAt = round?.startedAt ?? Date.now();
     if (!round || !this.recorder.resume(round.executionId)) {
-      this.recorder.assertRoom();
-      const start = startOf(call, ticket.startedAt);
-      if (!(await this.recorder.begin(ticket.executionId, start))) this.recorder.refuse();
+      await this.recorder.begin(ticket.executionId, startOf(call, ticket.startedAt));
     }
     let outcome: ToolOutcome;
     try {
@@ -70,8 +68,25 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
 
   /** Emits and records the end of an execution. Resolves when it is in the journal. */
   private finish(call: ToolCall, { end, errorCode, result }: Ended): Promise<unknown> {
-    this.events.emit(eventOf(call, end, errorCode, Date.now()));
-    return this.recorder.finish(call.ticket.executionId, end, result);
+    const { ticket, test = false, input, context } = call;
+    const { executionId, probe } = ticket;
+    this.events.emit({
+      kind: 'executed',
+      executionId,
+      tool: ticket.tool.definition.name,
+      status: end.status,
+      errorType: end.errorType,
+      errorCode,
+      fault: end.toolFault ?? false,
+      executionTimeMs: end.executionTimeMs,
+      at: Date.now(),
+      test,
+      probe,
+      context,
+      input,
+      outputSize: end.outputSize,
+    });
+    return this.recorder.finish(executionId, end, result);
   }
 }
 
@@ -144,27 +159,20 @@ export interface Ended {
 
 /** The end of an execution by its outcome. */
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
-  const answer = serialisedAnswer(call, outcome);
-  return {
-    end: endWithSize(call, outcome, answer.bytes),
-    errorCode: outcome.status === 'success' ? undefined : outcome.error.code,
-    result: resultToRead(call, outcome, answer.text),
-  };
-}
-
-function endWithSize(call: ToolCall, outcome: ToolOutcome, outputSize: number): ExecutionEnd {
   const { status, executionTimeMs } = outcome;
   const error = outcome.status === 'success' ? undefined : outcome.error;
-  return {
+  const answer = serialisedAnswer(call, outcome);
+  const end: ExecutionEnd = {
     status,
     executionTimeMs,
     errorType: error?.type,
     errorMessage: error?.message.slice(0, maxText),
     toolFault: call.ticket.toolFault || undefined,
-    outputSize,
+    outputSize: answer.bytes,
     metadata: notesOf(call, error?.code),
-    payload: capturedPayload(call, outcome),
+    payload: call.ticket.tool.capture && capturedPayload(call, outcome),
   };
+  return { end, errorCode: error?.code, result: resultToRead(call, outcome, answer.text) };
 }
 
 /** The end of an execution whose handler threw: a bug of the server, not the tool's fault. */
@@ -187,31 +195,6 @@ const endWithoutAnswers = (call: ToolCall): ExecutionEnd => ({
   executionTimeMs: call.ticket.elapsedMs(),
   metadata: notesOf(call, undefined),
 });
-
-/** The event of an ended call. @param at milliseconds since the epoch */
-export function eventOf(
-  { ticket, test = false, input, context }: ToolCall,
-  end: ExecutionEnd,
-  errorCode: number | undefined,
-  at: number,
-): ExecutedCall {
-  return {
-    kind: 'executed',
-    executionId: ticket.executionId,
-    tool: ticket.tool.definition.name,
-    status: end.status,
-    errorType: end.errorType,
-    errorCode,
-    fault: end.toolFault ?? false,
-    executionTimeMs: end.executionTimeMs,
-    at,
-    test,
-    probe: ticket.probe,
-    context,
-    input,
-    outputSize: end.outputSize,
-  };
-}
 
 /**
  * The call's notes for the record. Default values become undefined, which JSON leaves out, because each member costs the

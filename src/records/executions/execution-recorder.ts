@@ -30,7 +30,7 @@ const closeMs = 5_000;
 
 /**
  * Guarantees exactly one row for each execution. Its start is in the journal before the tool gets the call, its end before the
- * caller gets the answer. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
+ * caller gets the answer. A `begin` that succeeds MUST be followed by exactly one `finish` or `discard`.
  */
 export class ExecutionRecorder {
   private closed: Promise<void> | undefined;
@@ -59,19 +59,11 @@ export class ExecutionRecorder {
     return this.journal.replayed;
   }
 
-  /** @throws Refusal `recorder_full` if the journal is full */
-  assertRoom(): void {
+  /** Records a start. Resolves when it is in the journal. @throws Refusal `recorder_full` if the journal cannot take it */
+  async begin(id: string, start: ExecutionStart): Promise<void> {
     if (this.isFull()) throw this.fullRefusal();
-  }
-
-  /** Records a start. @returns whether it is in the journal; otherwise `refuse` MUST follow */
-  begin(id: string, start: ExecutionStart): Promise<boolean> {
     this.inFlight.begin();
-    return this.isFull() ? Promise.resolve(false) : this.journal.tryAppend({ id, start });
-  }
-
-  /** Refuses a call whose start could not be written. @throws Refusal `recorder_full` */
-  refuse(): never {
+    if (await this.journal.tryAppend({ id, start })) return;
     this.inFlight.end();
     throw this.isFull() ? this.fullRefusal() : unwritableRefusal();
   }
@@ -81,7 +73,9 @@ export class ExecutionRecorder {
    * @param result result that the drain searches for errors before it stores the record
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
-    const written = this.append(id, result && !this.queueResult(result) ? withUnreadResult(end) : end);
+    const isQueued = result && this.backlog.reserve(result.text.length);
+    if (isQueued) this.journal.sendToDrain(result);
+    const written = this.append(id, result && !isQueued ? withUnreadResult(end) : end);
     // `close` may close the journal from now on.
     this.inFlight.end();
     return written;
@@ -151,14 +145,6 @@ export class ExecutionRecorder {
     } catch (error) {
       return this.journal.append({ id, end: { ...end, metadata: { unrecordable: String(error) } } });
     }
-  }
-
-  /** Queues a result for the search for errors. @returns false if too many wait already */
-  private queueResult(result: ResultToRead): boolean {
-    const { length } = result.text;
-    if (!this.backlog.reserve(length)) return false;
-    this.journal.sendToDrain(result);
-    return true;
   }
 
   private isFull(): boolean {

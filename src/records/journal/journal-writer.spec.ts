@@ -41,7 +41,7 @@ describe('JournalWriter', () => {
     'answers when the line is in the file (%s)',
     async (durability) => {
       const writer = open(1_000, durability);
-      const answer = writer.tryAppend(entry('a'));
+      const answer = writer.append(entry('a'), 'optional');
       expect(written()).toBe('');
       await expect(answer).resolves.toBe(true);
       expect(written()).toBe('a');
@@ -54,7 +54,11 @@ describe('JournalWriter', () => {
 
   it('gives all that one turn brings one answer', async () => {
     const writer = open();
-    const answers = [writer.append(entry('a')), writer.tryAppend(entry('b')), writer.append(entry('c'))];
+    const answers = [
+      writer.append(entry('a')),
+      writer.append(entry('b'), 'optional'),
+      writer.append(entry('c')),
+    ];
     expect(new Set(answers).size).toBe(1);
     await Promise.all(answers);
     expect(written().split(' ').sort()).toEqual(['a', 'b', 'c']);
@@ -77,7 +81,7 @@ describe('JournalWriter', () => {
     const writer = open(1);
     await writer.append(entry('a'));
     rmSync(folder, { recursive: true });
-    const tried = writer.tryAppend(entry('tried'));
+    const tried = writer.append(entry('tried'), 'optional');
     const kept = [writer.append(entry('b'))];
     await expect(tried).resolves.toBe(false);
     kept.push(writer.append(entry('c')));
@@ -106,14 +110,14 @@ describe('JournalWriter', () => {
     const settings = { folder, segmentBytes: 1_000, durability: 'process' } as const;
     const writer = new JournalWriter(settings, report, reserve);
     await expect(
-      Promise.all([writer.append(entry('end')), writer.tryAppend(entry('start'))]),
+      Promise.all([writer.append(entry('end')), writer.append(entry('start'), 'optional')]),
     ).resolves.toEqual([false, false]);
     await expect(writer.append(entry('another end'))).resolves.toBe(true);
     expect(written()).toBe('end another end');
     await writer.tryAgain();
     expect(writer.takesMore).toBe(false);
     room = true;
-    await until(() => writer.tryAppend(entry('start')), { what: 'room' });
+    await until(() => writer.append(entry('start'), 'optional'), { what: 'room' });
     expect(writer.takesMore).toBe(true);
     expect(written()).toBe('end another end start');
     await writer.close();
@@ -124,7 +128,7 @@ describe('JournalWriter', () => {
     await writer.append(entry('a'));
     rmSync(folder, { recursive: true });
     expect(writer.takesMore).toBe(true);
-    await expect(writer.tryAppend(entry('b'))).resolves.toBe(false);
+    await expect(writer.append(entry('b'), 'optional')).resolves.toBe(false);
     await writer.tryAgain();
     expect(writer.takesMore).toBe(false);
     mkdirSync(folder);

@@ -117,23 +117,20 @@ export class JournalWriter {
     );
   }
 
-  /** Appends an entry unless the journal is full. @returns false if it was not and will not be written */
-  tryAppend(entry: Appended): Promise<boolean> {
+  /**
+   * Appends an entry.
+   * @param as `required`: it must not be lost; `optional`: it is refused while the journal is full
+   * @returns false if it is not written: a required one will be written later, an optional one never
+   */
+  append(entry: Appended, as: 'required' | 'optional' = 'required'): Promise<boolean> {
     const batch = this.currentBatch();
-    batch.optional.push(entry);
-    return batch.promise;
-  }
-
-  /** Appends an entry that must not be lost. @returns false if it will be written later */
-  append(entry: Appended): Promise<boolean> {
-    const batch = this.currentBatch();
-    batch.required.push(entry);
+    batch[as].push(entry);
     return batch.promise;
   }
 
   /** Checks whether a full journal accepts entries again, by writing an empty one while all others are refused. */
   async tryAgain(): Promise<void> {
-    if (!this.takesMore && !this.isClosed) await this.tryAppend(emptyEntry);
+    if (!this.takesMore && !this.isClosed) await this.append(emptyEntry, 'optional');
   }
 
   /** Writes all entries so far. @returns whether all are written */

@@ -159,7 +159,7 @@ export class Journal<Start extends object, End extends object> {
    */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
-    const appending = this.writer.tryAppend({ json: JSON.stringify(entry), completes });
+    const appending = this.writer.append({ json: JSON.stringify(entry), completes }, 'optional');
     if (completes)
       void appending.then((isWritten) => {
         if (isWritten) this.countCompleted();

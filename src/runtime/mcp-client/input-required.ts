@@ -33,7 +33,7 @@ export async function inRounds(
   call: (next: ToolRun) => Promise<unknown>,
 ): Promise<unknown> {
   const { asks } = run;
-  const asker = isLive(asks) ? new Asker(run, asks) : undefined;
+  const asker = asks && isLive(asks) ? new Asker(run, asks) : undefined;
   let result: unknown = asking;
   for (let rounds = 1; isInputRequired(result); rounds++) {
     if (rounds > maxRounds) throw new ToolFailure('protocol_error', `The tool asked ${maxRounds} times`);

@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import { isObject } from '../../base/common/json.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import { belongsTo } from '../process-pool/conversation.js';
-import { LineBudget } from '../process-pool/line-budget.js';
+import { LineBudget } from '../process-pool/line-framer.js';
 import { discoverMs } from './mcp-eras.js';
 
 /** Removes secrets from a text. */

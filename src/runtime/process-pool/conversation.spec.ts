@@ -216,3 +216,18 @@ describe('a message', () => {
     ['an id of another type', { ...rpc, id: {}, result: 1 }, ['stray']],
   ])('%s', (_what, message, expected) => expect(receive(message)).toEqual(expected));
 });
+
+it('ids of requests are never those of open ones, and hardly ever near another', () => {
+  const conversation = new Conversation(() => undefined);
+  const open = new Set<string>();
+  while (open.size < 1_000) {
+    const id = conversation.nextId();
+    expect(open.has(id)).toBe(false);
+    open.add(id);
+    conversation.add(id, { answered: () => undefined, failed: () => undefined });
+  }
+  const sorted = [...open].map(Number).sort((a, b) => a - b);
+  const gaps = sorted.slice(1).map((id, n) => id - (sorted[n] ?? 0));
+  expect(gaps.filter((gap) => gap < 5).length).toBeLessThan(5);
+  expect(sorted.every(Number.isSafeInteger)).toBe(true);
+});

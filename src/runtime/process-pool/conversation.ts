@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/common/json.js';
 import { notMessage, quotedChars } from './failure-messages.js';
-import { errorReply, freshId, idOf, replyIn } from './json-rpc.js';
+import { errorReply, idOf, replyIn } from './json-rpc.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
 import { readNotice as readOwnNotice } from './own-dialect.js';
 import type {
@@ -67,6 +67,9 @@ const idsIn = (text: string): string[] =>
     .filter(({ begins, answer, request }) => begins.test(text) && answer.test(text) && !request.test(text))
     .flatMap(({ id }) => Array.from(text.matchAll(id), ([, found = '']) => found));
 
+/** Below 2^30, so that V8 stores the ids as small integers. */
+const idRange = 0x4000_0000;
+
 /** Max remembered ids of abandoned requests, whose answers may come late. */
 const maxForgotten = 100;
 
@@ -113,8 +116,15 @@ export class Conversation {
     return reason;
   }
 
+  /**
+   * A random id for a request. Ids are not consecutive, so that a tool that answers with an id off by one does not answer
+   * the next request by mistake.
+   */
   nextId(): string {
-    return freshId(this.open);
+    for (;;) {
+      const id = String(Math.floor(Math.random() * idRange));
+      if (!this.open.has(id)) return id;
+    }
   }
 
   add(id: string, exchange: Exchange): void {

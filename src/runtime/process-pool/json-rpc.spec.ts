@@ -1,4 +1,4 @@
-import { encodeNotification, encodeRequest, freshId } from './json-rpc.js';
+import { encodeNotification, encodeRequest } from './json-rpc.js';
 
 describe('encodeRequest', () => {
   it('writes one line with a string id', () => {
@@ -23,20 +23,5 @@ describe('encodeNotification', () => {
       method: 'cancel',
       params: { id: '7', note: 'a\u2029b' },
     });
-  });
-});
-
-describe('freshId', () => {
-  it('is never one that is open, and hardly ever near another', () => {
-    const open = new Set<string>();
-    while (open.size < 1_000) {
-      const id = freshId(open);
-      expect(open.has(id)).toBe(false);
-      open.add(id);
-    }
-    const sorted = [...open].map(Number).sort((a, b) => a - b);
-    const gaps = sorted.slice(1).map((id, n) => id - (sorted[n] ?? 0));
-    expect(gaps.filter((gap) => gap < 5).length).toBeLessThan(5);
-    expect(sorted.every(Number.isSafeInteger)).toBe(true);
   });
 });

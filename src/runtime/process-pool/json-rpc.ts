@@ -28,21 +28,6 @@ function encode(message: object): string {
   return `${/[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json}\n`;
 }
 
-/** Below 2^30, so that V8 stores the ids as small integers. */
-const idRange = 0x4000_0000;
-
-/**
- * A random request id. Ids are not consecutive, so that a tool that answers with an id off by one does not answer the
- * next request by mistake.
- * @param open ids of the requests that wait for an answer
- */
-export function freshId(open: { has(id: string): boolean }): string {
-  for (;;) {
-    const id = String(Math.floor(Math.random() * idRange));
-    if (!open.has(id)) return id;
-  }
-}
-
 /** The id as text, because some tools turn it into a number; undefined if it is no id. */
 export function idOf(id: unknown): string | undefined {
   if (typeof id === 'string' && id !== '') return id;

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { LineBudget } from './line-budget.js';
-import { LineFramer } from './line-framer.js';
+import { LineBudget, LineFramer } from './line-framer.js';
 
 const cap = 64;
 
@@ -245,5 +244,40 @@ describe('LineFramer with a budget, for a log', () => {
     const kept = seen.lines.concat(seen.cut).length;
     if (_what === 'one line') expect(seen.cut).toEqual(['x'.repeat(4_096)]);
     else expect(seen.skippedBytes + kept * 10).toBeGreaterThan(2 ** 30 - 10_000_000);
+  });
+});
+
+describe('LineBudget', () => {
+  it('gives so many at once, then so many a second, in stretches of half a second', () => {
+    let now = 0;
+    const budget = new LineBudget(100, () => now);
+    const taken = (): number => {
+      let n = 0;
+      while (budget.take()) n++;
+      return n;
+    };
+    expect(taken()).toBe(100);
+    now = 400;
+    expect(taken()).toBe(0);
+    now = 500;
+    expect(taken()).toBe(50);
+    now = 60_000;
+    expect(taken()).toBe(100);
+  });
+
+  it('may be overdrawn by what stands there already, and says for how long', () => {
+    let now = 0;
+    const budget = new LineBudget(100, () => now);
+    expect(budget.charge(100)).toBe(0);
+    expect(budget.charge(50)).toBe(500);
+    expect(budget.charge(100)).toBe(1_500);
+    now = 1_000;
+    expect(budget.charge(0)).toBe(500);
+    now = 1_500;
+    expect(budget.charge(0)).toBe(0);
+    // What is given back fills it no further than an hour would.
+    expect(budget.charge(-1_000)).toBe(0);
+    expect(budget.charge(100)).toBe(0);
+    expect(budget.charge(1)).toBe(10);
   });
 });

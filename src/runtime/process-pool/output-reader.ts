@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../base/common/json.js';
 import { notMessage, type OtherOutput } from './failure-messages.js';
-import { LineBudget } from './line-budget.js';
-import { LineFramer } from './line-framer.js';
+import { LineBudget, LineFramer } from './line-framer.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';
@@ -136,14 +135,10 @@ export class OutputReader {
     turn();
   }
 
-  private get isIdle(): boolean {
-    return this.conversation.size === 0;
-  }
-
   private readonly readStdout = (chunk: Buffer): number => {
     this.hasRead = true;
     this.silent = false;
-    if (this.isIdle) this.charge(1);
+    if (this.conversation.size === 0) this.charge(1);
     const taken = this.stdoutFramer.push(chunk);
     this.keepWithinBudget();
     return taken;
@@ -151,7 +146,7 @@ export class OutputReader {
 
   private readonly readStderr = (chunk: Buffer): number => {
     this.hasRead = true;
-    if (this.isIdle) this.charge(1 + chunk.length / unitBytes);
+    if (this.conversation.size === 0) this.charge(1 + chunk.length / unitBytes);
     this.tail.push(chunk);
     this.stderrFramer.push(chunk);
     this.keepWithinBudget();
@@ -202,7 +197,7 @@ export class OutputReader {
 
   /** Adds to the lines to charge: more while no request is open. */
   private charge(lines: number): void {
-    this.owed += this.isIdle ? lines * idleFactor : lines;
+    this.owed += this.conversation.size === 0 ? lines * idleFactor : lines;
   }
 
   /** Charges the budget after a chunk. Kills the process if it is far over it. */

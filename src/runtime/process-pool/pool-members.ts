@@ -151,7 +151,8 @@ export class PoolMembers implements SlotUser {
     // It answered before it had read the whole request, so the rest of the line is still in its input.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
     // Another pool needs its slot.
-    else if (!member.isFull && this.slots.claim(isIdle && !isNeeded, member.servedMs)) this.retire(member);
+    else if (!member.isFull && this.slots.claim(isIdle && !isNeeded ? undefined : member))
+      this.retire(member);
     else if (member.expired === undefined) {
       if (isIdle && !this.idleTimer) this.watchIdle();
       return false;

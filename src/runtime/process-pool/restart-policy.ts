@@ -7,34 +7,23 @@ const sustainedMs = 10_000;
 
 /** Decides when a pool may start its next process. A pure state machine; all times are milliseconds of one clock. */
 export class RestartPolicy {
-  private failures = 0;
+  /** Failed starts in a row. */
+  failedStarts = 0;
+  /** Whether too many starts failed in a row, so that requests should not wait for the next one. */
+  failed = false;
+  /** Error of the last failed start. */
+  error = '';
   /** Failed starts, and processes that died unused, since the last answer. */
   strikes = 0;
   /** End of the back-off. */
   private nextAt = 0;
   private lastFailureAt = -1;
-  private lastError = '';
 
   constructor(private readonly maxFailedStarts: number) {}
 
-  /** Failed starts in a row. */
-  get failedStarts(): number {
-    return this.failures;
-  }
-
-  /** Whether too many starts failed in a row, so that requests should not wait for the next one. */
-  get failed(): boolean {
-    return this.failures >= this.maxFailedStarts;
-  }
-
-  /** Error of the last failed start. */
-  get error(): string {
-    return this.lastError;
-  }
-
   /** Allows starts for waiting requests. After a failed start, only one at a time and after the back-off. */
   mayStart(now: number, starting: number): boolean {
-    return this.failures === 0 || (starting === 0 && now >= this.nextAt);
+    return this.failedStarts === 0 || (starting === 0 && now >= this.nextAt);
   }
 
   /** Allows starts in advance, which also back off after processes that died unused. */
@@ -52,9 +41,10 @@ export class RestartPolicy {
    * @returns false if the start began before the last failure, because parallel starts count as one failure
    */
   startFailed(now: number, begunAt: number, error: string): boolean {
-    this.lastError = error;
+    this.error = error;
     if (begunAt <= this.lastFailureAt) return false;
-    this.failures++;
+    this.failedStarts++;
+    this.failed = this.failedStarts >= this.maxFailedStarts;
     this.lastFailureAt = now;
     this.backOff(now);
     return true;
@@ -62,7 +52,8 @@ export class RestartPolicy {
 
   /** Records a successful start. */
   started(): void {
-    this.failures = 0;
+    this.failedStarts = 0;
+    this.failed = false;
   }
 
   /** Records that a ready process exited before serving a request. */
@@ -73,7 +64,7 @@ export class RestartPolicy {
 
   /** Records a successful answer, which ends the back-off unless starts are failing. */
   answered(): void {
-    if (this.failures > 0) return;
+    if (this.failedStarts > 0) return;
     this.strikes = 0;
     this.nextAt = 0;
   }

@@ -98,12 +98,13 @@ export class StartSlots {
   /**
    * Claims the slot of a process for a waiting request. An idle process must end at once; a busy one after its minimum
    * time, if the waiting user has no process: pools that are never idle would starve it otherwise.
+   * @param busy the process, unless it is idle
    * @returns whether the process must end
    */
-  claim(isIdle: boolean, servedMs = 0): boolean {
+  claim(busy?: { readonly servedMs: number }): boolean {
     if (this.held.length < this.maxProcesses) return false;
     const hasClaim = ({ user, urgent }: Waiter): boolean =>
-      urgent && (isIdle || (servedMs >= minServedMs && !this.held.includes(user)));
+      urgent && (!busy || (busy.servedMs >= minServedMs && !this.held.includes(user)));
     if (this.waiters.filter(hasClaim).length <= this.promised) return false;
     this.promised++;
     return true;
@@ -154,8 +155,7 @@ export class StartSlots {
     for (const user of this.held) {
       if (user.idleSince < (longest?.idleSince ?? Infinity)) longest = user;
     }
-    const isIdle = true;
-    if (longest && this.claim(isIdle)) longest.yieldIdle();
+    if (longest && this.claim()) longest.yieldIdle();
   }
 
   /** Makes a slot. */

@@ -62,7 +62,7 @@ export class InputRequired extends Error {
 
 /** Asks of a caller that can be asked while the call waits. */
 export type LiveAsks = Asks & Required<Pick<Asks, 'live'>>;
-export const isLive = (asks: Asks | undefined): asks is LiveAsks => asks?.live !== undefined;
+export const isLive = (asks: Asks): asks is LiveAsks => asks.live !== undefined;
 
 /** Max time to answer all questions of a call, or of one of its rounds. */
 export const maxAskedMs = 600_000;

@@ -27,9 +27,9 @@ describe('CallTicket', () => {
   ])('gives back what was reserved, once, when refused is %s', (refused, expected) => {
     const given: string[] = [];
     const ticket = newTicket();
-    ticket.returnIfRefused(() => given.push('budget'));
+    ticket.returnBudget = () => given.push('budget');
     ticket.slot = { run: () => Promise.resolve(), release: () => given.push('slot') };
-    ticket.returnAtEnd(() => given.push('circuit'));
+    ticket.releaseProbe = () => given.push('circuit');
     ticket.end(refused);
     ticket.end(!refused);
     expect(given).toEqual(expected);

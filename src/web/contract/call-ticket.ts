@@ -48,11 +48,11 @@ export class CallTicket {
   /** Start of the execution, in milliseconds since the epoch. */
   startedAt = 0;
 
+  /** Returns the budget, if the call is refused after it was counted. */
+  returnBudget: Release | undefined;
+  /** Releases the slot of a half-open circuit, at the end of the call. */
+  releaseProbe: Release | undefined;
   private isOver = false;
-  /** Returns the budget. */
-  private onRefusal: Release | undefined;
-  /** Releases the slot of the circuit. */
-  private onEnd: Release | undefined;
 
   constructor(
     readonly executionId: string,
@@ -72,22 +72,12 @@ export class CallTicket {
     return Math.round(performance.now() - this.startedAtMs - (this.notes.askedMs ?? 0));
   }
 
-  /** Registers a function that returns the budget if the call is refused later. */
-  returnIfRefused(release: Release): void {
-    this.onRefusal = release;
-  }
-
-  /** Registers a function that releases the slot of a half-open circuit at the end. */
-  returnAtEnd(release: Release): void {
-    this.onEnd = release;
-  }
-
   /** Ends the call and releases everything that it holds. */
-  end(refused: boolean): void {
+  end(isRefused: boolean): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (refused) this.onRefusal?.();
-    this.onEnd?.();
+    if (isRefused) this.returnBudget?.();
+    this.releaseProbe?.();
     this.slot?.release();
   }
 }

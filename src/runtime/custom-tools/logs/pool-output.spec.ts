@@ -1,7 +1,7 @@
 import type { LogNotice } from '../../../base/common/tool-notice.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { LineBudget } from '../../process-pool/line-budget.js';
+import { LineBudget } from '../../process-pool/line-framer.js';
 import { EventRing } from '../../../base/streams/event-ring.js';
 import { PoolOutput } from './pool-output.js';
 import type { LogEntry } from './tool-logs.js';

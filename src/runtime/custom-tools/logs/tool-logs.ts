@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { EventRing } from '../../../base/streams/event-ring.js';
-import { LineBudget } from '../../process-pool/line-budget.js';
+import { LineBudget } from '../../process-pool/line-framer.js';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];

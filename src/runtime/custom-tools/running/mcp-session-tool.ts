@@ -135,7 +135,7 @@ export const callParams = ({ executionId, context, asks }: ToolRun): { readonly 
   _meta: {
     ...metaOf(executionId, context),
     ...(asks && { [callersMember]: asks.capabilities }),
-    ...(isLive(asks) && !asks.answers && { [liveMember]: true }),
+    ...(asks && isLive(asks) && !asks.answers && { [liveMember]: true }),
   },
 });
 

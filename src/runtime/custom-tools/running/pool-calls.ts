@@ -119,7 +119,7 @@ export class PoolCalls {
     if (this.tool.credentials !== 'none')
       run.notes['credential'] = accounts?.isExchanged(run.principal) ? 'exchange' : this.tool.credentials;
     let wasWritten = false;
-    const asker = isLive(run.asks) ? new Asker(run, run.asks) : undefined;
+    const asker = run.asks && isLive(run.asks) ? new Asker(run, run.asks) : undefined;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {

@@ -39,6 +39,8 @@ const selectTroubles = `
 @Injectable()
 export class ToolStates {
   private readonly states = new Map<string, ToolState & { readonly revision: number | undefined }>();
+  /** Names of tools of which a process has crashed since the tool was last well. */
+  readonly crashed = new Set<string>();
   /** This replica's rows of tool_conditions, as JSON. */
   private readonly writtenRows = new Map<string, string>();
   private readonly writes = new KeyedMutex();
@@ -49,11 +51,6 @@ export class ToolStates {
     private readonly events: ToolEvents,
     private readonly logs: ToolLogs,
   ) {}
-
-  /** Whether a process of the tool has crashed since the tool was last well. */
-  hasCrashed(name: string): boolean {
-    return this.states.get(name)?.trouble?.kind === 'crashed';
-  }
 
   /** Overwrites a row's columns with the tool's state at this replica. */
   applyTo<Row extends Pick<CustomTool, 'name' | 'revision' | 'status'>>(row: Row): Row {
@@ -78,6 +75,8 @@ export class ToolStates {
     const after = transition(before);
     if (after === before) return Promise.resolve();
     this.states.set(tool, { ...after, revision });
+    if (after.trouble?.kind === 'crashed') this.crashed.add(tool);
+    else this.crashed.delete(tool);
     if (after.status) this.logs.logStatus(tool, after.status, after.errorMessage);
     const event = eventOf(before, after);
     if (event) this.events.publish({ tool, ...event });
@@ -95,6 +94,7 @@ export class ToolStates {
   /** Forgets a tool that was disabled or deleted. @throws the database's error */
   forget(name: string): Promise<void> {
     this.states.delete(name);
+    this.crashed.delete(name);
     return this.write(name);
   }
 

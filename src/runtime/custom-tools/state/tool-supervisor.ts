@@ -56,7 +56,7 @@ export class ToolSupervisor {
       this.logFailure(this.states.forget(tool));
       void this.metrics.forget(tool);
     });
-    calls.subscribe('executed', (event) => this.onCall(event));
+    calls.subscribe('executed', this.onCall);
   }
 
   /** Processes of a tool by state; undefined if it has none and cannot have any. */
@@ -157,14 +157,15 @@ export class ToolSupervisor {
   }
 
   /** Ends the trouble of a crashed tool after a successful call, without waiting for the next ping. */
-  private onCall({ tool, status, test }: ExecutedCall): void {
-    if (status !== 'success' || test) return;
-    const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
-    if (name === undefined || !this.states.hasCrashed(name)) return;
+  private readonly onCall = ({ tool, status, test }: ExecutedCall): void => {
+    const { crashed } = this.states;
+    if (crashed.size === 0 || status !== 'success' || test) return;
+    const name = crashed.has(tool) ? tool : serverOf(tool);
+    if (name === undefined || !crashed.has(name)) return;
     if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
     const health = this.withPresentTroubles(name, healthyColumns);
     this.logFailure(this.change(name, (state) => afterSuccessfulCall(state, health)));
-  }
+  };
 
   /** Counts and logs an event, and changes the tool's state accordingly. */
   private on(event: RuntimeEvent): void {
