@@ -34,23 +34,26 @@ export const sseHeartbeat = ': still here\n\n';
 /** A comment with a text, which must have no line breaks. */
 export const sseComment = (text: string): string => `: ${text}\n\n`;
 
-const eventStream = 'text/event-stream';
+/** Media types in an Accept header. Group 1: their parameters. */
+const eventStream = /(?:^|,)\s*text\/event-stream\s*(?:;([^,]*))?(?=,|$)/i;
+const json = /(?:^|,)\s*application\/json\s*(?:;([^,]*))?(?=,|$)/i;
 
 /**
  * Whether a client prefers events: its Accept header names them (a wildcard does not count), and does not prefer JSON by a
  * higher weight or, with the same weight, by its order.
  */
 export function acceptsEvents({ accept }: Pick<IncomingHttpHeaders, 'accept'>): boolean {
-  if (!accept || !/text\/event-stream/i.test(accept)) return false;
-  const ranges = accept.split(',').map((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    return { type, weight: weight === undefined ? 1 : Number(weight) || 0 };
-  });
-  const best = ranges
-    .filter(({ type, weight }) => weight > 0 && (type === eventStream || type === 'application/json'))
-    .sort((a, b) => b.weight - a.weight)[0];
-  return best?.type === eventStream;
+  const events = accept === undefined ? null : eventStream.exec(accept);
+  if (!accept || !events || weightOf(events) === 0) return false;
+  const other = json.exec(accept);
+  const lead = weightOf(events) - (other ? weightOf(other) : 0);
+  return lead > 0 || (lead === 0 && events.index < (other?.index ?? Infinity));
+}
+
+/** The weight of a media type, 0 to 1: its parameter `q`. */
+function weightOf([, parameters = '']: RegExpExecArray): number {
+  const weight = /(?:^|;)\s*q=([^;]*)/i.exec(parameters)?.[1];
+  return weight === undefined ? 1 : Number(weight) || 0;
 }
 
 /** The id after which a stream resumes: the header's, which browsers send after a break, or else the query's. */

@@ -237,8 +237,18 @@ export class Door implements OnApplicationBootstrap {
     const { ticket, context, principal, begin, onProgress, asks, cancellation = new Cancellation() } = call;
     const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    const ofCaller = { context, principal, begin, onProgress, asks, cancellation };
-    const run = { executionId, deadline, probe, notes, ...ofCaller };
+    const run = {
+      executionId,
+      deadline,
+      probe,
+      notes,
+      context,
+      principal,
+      begin,
+      onProgress,
+      asks,
+      cancellation,
+    };
     try {
       if (begin && !tool.waitsForProcess) await begin();
       const result = await (ticket.slot ?? tool).run(call.input, run);
