@@ -53,9 +53,9 @@ export abstract class WriteBehind<Row>
     retentionDays: number,
     private readonly delayMs = 0,
   ) {
-    const failed = (error: unknown): void => this.logger.warn(messageOf(error), `${what} waits`);
-    this.writer = new IntervalLoop(() => this.flush(), retryMs, failed);
-    this.cleaner = new IntervalLoop(() => this.clean(retentionDays), dayMs, failed);
+    const warn = (error: unknown): void => this.logger.warn(messageOf(error), `${what} waits`);
+    this.writer = new IntervalLoop(() => this.flush(), retryMs, warn);
+    this.cleaner = new IntervalLoop(() => this.clean(retentionDays), dayMs, warn);
   }
 
   onModuleInit(): Promise<void> | void {

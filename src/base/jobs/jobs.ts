@@ -23,6 +23,15 @@ interface StaffedQueue {
   workers: number;
 }
 
+/** A job to add. */
+interface NewJob {
+  readonly id: string;
+  readonly data: object;
+  /** Absent for the server's own jobs. */
+  readonly caller?: string | undefined;
+  readonly priority?: number;
+}
+
 /** Counts of waiting jobs, the priority of the caller's next one, and whether the job itself is stored already. */
 type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
@@ -72,6 +81,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly submits = new CallerSlots(max.own);
   private readonly oneAtATime = new KeyedMutex();
   private readonly loop: IntervalLoop;
+  private readonly warn = (error: unknown): void => this.logger.warn(String(error));
 
   constructor(
     @InjectDataSource() private readonly db: DataSource,
@@ -79,11 +89,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly lifecycle: Lifecycle,
     private readonly startupWork: StartupWork,
   ) {
-    this.loop = new IntervalLoop(
-      async () => this.wakeAll(),
-      pollMs,
-      (error) => this.logger.warn(String(error)),
-    );
+    this.loop = new IntervalLoop(async () => this.wakeAll(), pollMs, this.warn);
     lifecycle.drainSignal.addEventListener('abort', () => {
       for (const name of this.queues.keys()) void this.boss?.offWork(name, { wait: false });
     });
@@ -94,12 +100,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.queues.set(queue.name, { queue, idle: new Set(), reserve: new Set(), workers: 0 });
   }
 
-  /**
-   * Adds a job, unless one with this id exists.
-   * @param caller absent for the server's own jobs
-   * @throws the database's error
-   */
-  async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
+  /** Adds a job, unless one with its id exists. @throws the database's error */
+  async send(queue: string, { id, data, caller, priority = 0 }: NewJob): Promise<void> {
     const boss = await this.started();
     await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
     this.wakeHereOrElsewhere(boss, queue);
@@ -135,7 +137,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       const { own, bytes, all, priority, exists } = waiting;
       if (exists) return;
       if (own >= max.own || bytes >= max.bytes || all >= max.all) throw queueFull();
-      await this.send(queue, id, data, caller, priority);
+      await this.send(queue, { id, data, caller, priority });
     };
     return this.oneAtATime.run(caller, submit).finally(release);
   }
@@ -143,7 +145,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Runs a transaction and sends the jobs that it returns, all or nothing. @throws the database's error */
   async sendWith(
     queue: string,
-    store: (manager: EntityManager) => Promise<{ readonly id: string; readonly data: object }[]>,
+    store: (manager: EntityManager) => Promise<Pick<NewJob, 'id' | 'data'>[]>,
   ): Promise<void> {
     // Before the transaction, because the queue may have to make its tables.
     const boss = await this.started();
@@ -184,11 +186,10 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   onApplicationBootstrap(): void {
-    const warn = (error: unknown): void => this.logger.warn(String(error));
     this.database.changes.subscribe((changed) => {
-      if (changed === jobsNotice) this.started().then(() => this.wakeAll(), warn);
+      if (changed === jobsNotice) this.started().then(() => this.wakeAll(), this.warn);
     });
-    this.resume().catch(warn);
+    this.resume().catch(this.warn);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -275,7 +276,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     );
     if (id !== undefined) boss.notifyWorker(id);
     else if (staffed.workers < staffed.queue.concurrency)
-      void this.startWorker(boss, staffed).catch((error: unknown) => this.logger.warn(String(error)));
+      void this.startWorker(boss, staffed).catch(this.warn);
     else return false;
     return true;
   }

@@ -1,4 +1,5 @@
 import { unescape } from 'node:querystring';
+import { unescapePointer } from '../common/field-problems.js';
 import { isObject } from '../common/json.js';
 import type { JsonSchema } from './json-schema.js';
 
@@ -9,9 +10,7 @@ export const knownReference = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 export function partAt(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   const steps = reference.split('/').slice(1);
-  return steps
-    .map((step) => unescape(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce(memberOf, root);
+  return steps.map((step) => unescapePointer(unescape(step))).reduce(memberOf, root);
 }
 
 /** An own member of an object or a list; undefined if there is none. */

@@ -1,11 +1,11 @@
 import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from '../common/errors.js';
-import { escapePointer } from '../common/field-problems.js';
+import { escapePointer, unescapePointer } from '../common/field-problems.js';
 import { excessOfCaller } from '../common/json-size.js';
 import { memberOf } from './schema-references.js';
 
 /** An input that is valid after its repair. */
-export interface Repaired {
+interface Repaired {
   readonly repaired: unknown;
 }
 
@@ -150,5 +150,4 @@ function jsonIn(text: string, types: readonly string[]): unknown {
 }
 
 /** The names in a pointer, unescaped; the first is empty. */
-const stepsOf = (pointer: string): string[] =>
-  pointer.split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+const stepsOf = (pointer: string): string[] => pointer.split('/').map(unescapePointer);

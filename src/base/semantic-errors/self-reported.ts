@@ -107,19 +107,8 @@ const isErrorValue = (error: unknown): boolean =>
     : typeof error === 'object' && error !== null && !Array.isArray(error);
 
 /** Members that hold the message of an answer. */
-const messageMembers = [
-  'error',
-  'errors',
-  'errorMessage',
-  'message',
-  'detail',
-  'reason',
-  'stderr',
-  'output',
-  'answer',
-  'text',
-  'content',
-];
+const messageMembers =
+  'error errors errorMessage message detail reason stderr output answer text content'.split(' ');
 
 /** The texts in a member: its own, or those of its first three items or of its `message` and `text`. */
 function textsOf(value: unknown): string[] {
@@ -132,11 +121,8 @@ function textsOf(value: unknown): string[] {
 
 /** Whether an answer has content besides its message: an object or list that is not empty. */
 function hasContent(members: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(members).some(
-    ([name, value]) =>
-      !messageMembers.includes(name) &&
-      typeof value === 'object' &&
-      value !== null &&
-      Object.keys(value).length > 0,
-  );
+  return Object.entries(members).some(([name, value]) => {
+    const isFilled = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+    return isFilled && !messageMembers.includes(name);
+  });
 }

@@ -26,7 +26,7 @@ export interface StreamTopic<Entry extends object = object> {
    */
   ring(of: string | undefined, caller: string): EventRing<Entry> | Promise<EventRing<Entry>>;
   /** Called when a client that follows the ring has disconnected. */
-  left?(ring: EventRing<Entry>): void;
+  onDisconnect?(ring: EventRing<Entry>): void;
 }
 
 /** The topics of the console's single event stream. Each module registers its own. */
