@@ -33,10 +33,7 @@ export function lives(identity: ProcessIdentity): boolean {
   }
 }
 
-/**
- * Whether a process has ended or is exiting: its files are closed before its parent is notified. Also true if unknown,
- * so that the caller waits.
- */
+/** Whether a process has ended or is exiting: its files close before its parent is notified. True if unknown: callers wait. */
 export function isEnding(pid: number): boolean {
   try {
     const fields = statFieldsOf(pid);

@@ -24,10 +24,7 @@ export interface RowStore<Row> {
   deleteOlder(before: Date): Promise<unknown>;
 }
 
-/**
- * Stores events in the background, in their order, and deletes old ones. While the database is unavailable, they wait in
- * memory.
- */
+/** Stores events in the background, in order, and deletes old ones. Without the database they wait in memory. */
 export abstract class WriteBehind<Row>
   implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
 {

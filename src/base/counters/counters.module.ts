@@ -113,10 +113,7 @@ export class SharedCounters extends Counters {
     private readonly defaultLimit: number,
     /** Counts the calls that only this replica has counted. */
     private readonly countedHere: Counter,
-    /**
-     * Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it
-     * executes.
-     */
+    /** Whether to prepare statements. False behind a pooler in transaction mode, which executes on another connection. */
     private readonly prepares: boolean,
   ) {
     super();

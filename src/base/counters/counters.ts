@@ -38,7 +38,7 @@ export abstract class Counters {
   /** Counts a call unless the limit is reached. */
   abstract take(request: CountRequest): CountResult | Promise<CountResult>;
 
-  // Counters in memory only: others are read from the table with each call.
+  // Absent if the counts are in the table, which each call reads:
   /** Stores the counts in the table `call_counters`. @throws the database's error */
   store?: () => Promise<void>;
   /** Applies limits, by name, that an operator has set in the table. */

@@ -9,10 +9,7 @@ const delayMs = 1_000;
 /** Max counters that a start reads. */
 const maxRead = 100_000;
 
-/**
- * Statement that stores counters; the last one of a key counts. An operator's limit in the table stays until the subject's
- * reset.
- */
+/** Statement that stores counters; the last one of a key counts. An operator's limit stays until the subject's reset. */
 const insertAll = `
   INSERT INTO call_counters AS c (kind, project, subject, name, used, own_limit, resets_at, used_at)
   SELECT DISTINCT ON (1, 2, 3, 4) kind, project, subject, name, used, own,

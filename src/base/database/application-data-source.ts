@@ -81,14 +81,15 @@ export class ApplicationDataSource extends DataSource {
    * Starts the embedded server unless DATABASE_URL is set, applies pending migrations and connects.
    * @throws StartError, or the driver's error; no server is left running
    */
-  static async open({ config, migrations, entities }: DatabaseSetup): Promise<ApplicationDataSource> {
+  static async open(setup: DatabaseSetup): Promise<ApplicationDataSource> {
+    const { config, migrations } = setup;
     const server = await startServer(config);
     try {
       const { sessionUrl = server.url, pingMs } = config.database;
       // Checked before the migrations, because a pooler in transaction mode would never release their lock.
       await assertSession(sessionUrl);
       await migrate(sessionUrl, migrations);
-      const options = optionsFor(config.database, server.url, entities);
+      const options = optionsFor(setup, server.url);
       const dataSource = new ApplicationDataSource(options, server, sessionUrl, pingMs);
       await dataSource.initialize();
       await dataSource.health.start();
@@ -126,17 +127,13 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
 const idleMs = 120_000;
 
 /** TypeORM's options. All four timeouts are needed. The health ping detects a frozen server before they expire. */
-function optionsFor(
-  database: AppConfig['database'],
-  url: string,
-  entities: DatabaseSetup['entities'],
-): DataSourceOptions {
+function optionsFor({ config: { database }, entities = [] }: DatabaseSetup, url: string): DataSourceOptions {
   const text = timeouts(database.statementTimeoutMs, database.idleInTransactionTimeoutMs);
   const setting = { text, query_timeout: database.connectTimeoutMs };
   return {
     type: 'postgres',
     url,
-    entities: entities ?? [],
+    entities,
     applicationName: 'toolkeeper',
     logger: new DatabaseLog(),
     poolSize: database.poolSize,

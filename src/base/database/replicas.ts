@@ -72,7 +72,7 @@ const writeBeat = `
       SELECT json_agg(json_build_object('id', id, 'name', ${replicaName}, 'isAlive', ${aliveCondition}))
       FROM replicas WHERE id <> $1
     ) AS others,
-    pg_try_advisory_lock(${houseLock}) AS "isElected",
+    pg_try_advisory_lock(${houseLock}) AS held,
     CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${aliveCondition})
       THEN pg_notify('toolkeeper', 'replicas') END`;
 
@@ -172,13 +172,10 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: Sibling[] | null; isElected: boolean }>(
-      writeBeat,
-      row,
-    );
+    const [answer] = await this.database.query<{ others: Sibling[] | null; held: boolean }>(writeBeat, row);
     const wasElected = this.keepsHouse;
     this.others = answer?.others ?? [];
-    this.isElected = answer?.isElected ?? false;
+    this.isElected = answer?.held ?? false;
     if (this.isElected && !wasElected) this.elected.emit();
   }
 

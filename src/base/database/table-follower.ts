@@ -36,10 +36,7 @@ export class TableFollower implements BeforeApplicationShutdown {
     });
   }
 
-  /**
-   * Reads at once, and after each change until the shutdown.
-   * @param read reads the changes; reads of one table never overlap
-   */
+  /** Reads at once, and after each change until the shutdown. @param read reads the changes; its runs never overlap */
   follow({ table, what, everyMs = safetyReadMs }: Followed, read: () => Promise<void>): void {
     const reportFailure = (error: unknown, again: boolean): void => {
       // Logged once, because the database may be unavailable for long.

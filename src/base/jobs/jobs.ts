@@ -78,8 +78,9 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly starts = new SingleFlight<PgBoss>();
   private boss: PgBoss | undefined;
   private notifiedAt = 0;
+  /** Calls of `submit` in progress, limited per caller and run one after another. */
   private readonly submits = new CallerSlots(max.own);
-  private readonly oneAtATime = new KeyedMutex();
+  private readonly submitsInOrder = new KeyedMutex();
   private readonly loop: IntervalLoop;
   private readonly warn = (error: unknown): void => this.logger.warn(String(error));
 
@@ -139,7 +140,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       if (own >= max.own || bytes >= max.bytes || all >= max.all) throw queueFull();
       await this.send(queue, { id, data, caller, priority });
     };
-    return this.oneAtATime.run(caller, submit).finally(release);
+    return this.submitsInOrder.run(caller, submit).finally(release);
   }
 
   /** Runs a transaction and sends the jobs that it returns, all or nothing. @throws the database's error */
@@ -270,14 +271,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const { state } = this.lifecycle;
     // Jobs need the tools, which are loaded at the start.
     if (state === 'starting' || state === 'draining' || !this.startupWork.isSettled()) return false;
+    const { queue, idle, reserve, workers } = staffed;
     // The reserve last, because it does not take all jobs.
-    const [id] = [...staffed.idle].sort(
-      (a, b) => Number(staffed.reserve.has(a)) - Number(staffed.reserve.has(b)),
-    );
-    if (id !== undefined) boss.notifyWorker(id);
-    else if (staffed.workers < staffed.queue.concurrency)
-      void this.startWorker(boss, staffed).catch(this.warn);
-    else return false;
+    const [id] = [...idle].sort((a, b) => Number(reserve.has(a)) - Number(reserve.has(b)));
+    if (id === undefined && workers >= queue.concurrency) return false;
+    if (id === undefined) void this.startWorker(boss, staffed).catch(this.warn);
+    else boss.notifyWorker(id);
     return true;
   }
 

@@ -28,13 +28,8 @@ const enoughWeight = 0.85;
 const scale = { floor: 0, cut: 0.44 };
 
 /** The confidence of a match, 0 to 1; 0.70 and above is worth showing. */
-export function lexicalConfidence({
-  strength,
-  matchedWeight,
-  queryWeight,
-  written,
-  showsPhrase,
-}: LexicalEvidence): number {
+export function lexicalConfidence(evidence: LexicalEvidence): number {
+  const { strength, matchedWeight, queryWeight, written, showsPhrase } = evidence;
   if (matchedWeight <= 0) return 0;
   // A long query need not match whole.
   const neededWeight = Math.min(queryWeight, enoughWords);

@@ -18,11 +18,7 @@ describe('redacted', () => {
 
 describe('withoutStatement', () => {
   it("keeps a failed statement's message and leaves its rows out", () => {
-    const error = new QueryFailedError(
-      'INSERT INTO custom_tools',
-      ['{"TOKEN":"s3cret"}'],
-      new Error('too long'),
-    );
+    const error = new QueryFailedError('INSERT INTO tools', ['{"TOKEN":"s3cret"}'], new Error('too long'));
     const logged = withoutStatement(error);
     expect(logged).toMatchObject({ message: 'too long', stack: expect.any(String) });
     expect(JSON.stringify(logged)).not.toContain('s3cret');

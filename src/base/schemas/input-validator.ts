@@ -1,5 +1,4 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { CallerSlots } from '../common/caller-slots.js';
 import { Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
@@ -86,11 +85,8 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
-  private readonly tests = new SchemaThread('schema test', new CallerSlots(Infinity));
-  private readonly validations = new SchemaThread(
-    'input validation',
-    new CallerSlots(maxPerCaller, maxWaiting),
-  );
+  private readonly tests = new SchemaThread('schema test');
+  private readonly validations = new SchemaThread('input validation', maxPerCaller, maxWaiting);
 
   /**
    * Compiles a tool's input schema, after a test in a thread.

@@ -22,10 +22,7 @@ export const memberOf = (part: unknown, name: string): unknown =>
 /** Max references in a row, so that circular ones end. */
 const maxSteps = 10;
 
-/**
- * The schema that is left after following its `$ref`s within the root.
- * @returns undefined if it is no object, or a reference cannot be followed
- */
+/** The schema after following its `$ref`s within the root; undefined if it is no object, or a reference leads elsewhere. */
 export function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
   let target = schema;
   for (let step = 0; step < maxSteps && isObject(target) && typeof target['$ref'] === 'string'; step++) {

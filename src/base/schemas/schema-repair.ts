@@ -68,10 +68,7 @@ class Repair {
     return this.holder[''];
   }
 
-  /**
-   * Restores a removed null whose member is required, because "wrong type" is a better error than "missing".
-   * @returns whether the input changed
-   */
+  /** Restores a null whose member is required: "wrong type" says more than "missing". @returns whether the input changed */
   restoreIfRequired({ instancePath, params }: ErrorObject): boolean {
     const { missingProperty = '' } = (params ?? {}) as { missingProperty?: string };
     const pointer = `${instancePath}/${escapePointer(missingProperty)}`;
@@ -81,10 +78,7 @@ class Repair {
     return true;
   }
 
-  /**
-   * Removes a null of an optional member, or replaces a text by the JSON in it, if the error is at that value.
-   * @returns whether the input changed
-   */
+  /** Removes the null of an optional member, or parses JSON in a text, at the place of an error. @returns whether it did */
   tryRepair({ instancePath, keyword, params }: ErrorObject): boolean {
     const { parent, name } = this.placeOf(instancePath);
     const value = memberOf(parent, name);

@@ -1,4 +1,4 @@
-import type { CallerSlots } from '../common/caller-slots.js';
+import { CallerSlots } from '../common/caller-slots.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 import type { ReadSchema } from './schema-reader.js';
 import type { Verdict } from './schema-repair.js';
@@ -49,12 +49,16 @@ export class SchemaThread {
   /** Ends with the last request. */
   private last: Promise<unknown> = Promise.resolve();
   private isStopped = false;
+  /** Waiting requests. */
+  private readonly waiting: CallerSlots;
 
+  /** @param maxPerCaller max waiting requests of one caller @param maxWaiting of all */
   constructor(
     private readonly name: string,
-    /** Limits of waiting requests, per caller and in total. */
-    private readonly waiting: CallerSlots,
+    maxPerCaller = Infinity,
+    maxWaiting = Infinity,
   ) {
+    this.waiting = new CallerSlots(maxPerCaller, maxWaiting);
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
       name,
       heapMb,

@@ -181,20 +181,13 @@ export interface SpanFinding extends SemanticFinding {
 /**
  * Finds the most severe error in a span's answers; of several, the first: outputs, then messages. System and user messages
  * are never searched.
- * @param toolMessages tool results that no earlier span had
+ * @param messages tool results that no earlier span had
  */
-export function findInSpan(
-  outputs: readonly string[],
-  toolMessages: readonly string[],
-): SpanFinding | undefined {
-  const { finding, index = 0 } = findInTexts([...outputs, ...toolMessages]) ?? {};
+export function findInSpan(outputs: readonly string[], messages: readonly string[]): SpanFinding | undefined {
+  const { finding, index = 0 } = findInTexts([...outputs, ...messages]) ?? {};
   if (!finding) return undefined;
-  const isOutput = index < outputs.length;
-  return {
-    ...finding,
-    source: isOutput ? 'output' : 'input',
-    index: isOutput ? index : index - outputs.length,
-  };
+  if (index < outputs.length) return { ...finding, source: 'output', index };
+  return { ...finding, source: 'input', index: index - outputs.length };
 }
 
 /** Finds the most severe error in several texts; of several, the first in order. */

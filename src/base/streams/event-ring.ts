@@ -48,10 +48,7 @@ export class EventRing<Entry extends object> {
     return this.written;
   }
 
-  /**
-   * Appends an entry. An entry of an earlier ring keeps its id.
-   * @param number larger than that of the entry before; there may be gaps
-   */
+  /** Appends an entry; one of an earlier ring keeps its id. @param number larger than that of the last entry; gaps are fine */
   append(entry: Entry | Placed<Entry>, number = this.written + 1): Placed<Entry> {
     this.written = number;
     const placed = { id: `${this.epoch}-${number}`, ...entry };
@@ -69,17 +66,12 @@ export class EventRing<Entry extends object> {
   }
 
   /** The entry after a place; if it was dropped, the oldest stored one. */
-  from(
-    place: number,
-  ): { readonly entry: Placed<Entry>; readonly next: number; readonly missed: number } | undefined {
+  from(place: number): { entry: Placed<Entry>; next: number; missed: number } | undefined {
     const stored = this.stored[this.indexAfter(place)];
     return stored && { entry: stored.entry, next: stored.number, missed: Math.max(0, this.start - place) };
   }
 
-  /**
-   * The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is
-   * known.
-   */
+  /** The place after the entry with this id, or with one of several joined by commas; the ring's start if none is known. */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }

@@ -54,10 +54,7 @@ const stopLockTimeoutMs = 60_000;
 const startPauseMs = 250;
 /** Interval of checks whether the server is ready, or has ended. */
 const checkMs = 10;
-/**
- * Messages of start failures that may be over soon: another program took the port, or children of a killed server are still
- * ending.
- */
+/** Messages of failures that may be over soon: another program took the port, or children of a killed server still end. */
 const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
 /** A PostgreSQL server from an npm package, with its data in a local folder, shared by the processes of one machine. */
@@ -212,7 +209,8 @@ export class EmbeddedPostgres {
   private async stop(pid: number, removeUser: () => boolean): Promise<void> {
     const release = await acquireLock(this.files.lock, stopLockTimeoutMs);
     try {
-      if (!removeUser()) await this.terminate(pid);
+      const isStillUsed = removeUser();
+      if (!isStillUsed) await this.terminate(pid);
     } finally {
       await release();
     }
