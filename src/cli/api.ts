@@ -1,6 +1,6 @@
 import { Agent, type BodyInit as Body, fetch } from 'undici';
 import type { Command } from 'commander';
-import type { UnconfirmedView } from '../../client/index.js';
+import type { ProblemView, UnconfirmedView } from '../../client/index.js';
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
 import { CliError, exit, Output } from './output.js';
@@ -42,13 +42,6 @@ interface Answered<T> {
   readonly response?: Response | undefined;
 }
 
-/** A problem from the server. */
-interface ServerProblem {
-  readonly code?: string;
-  readonly detail?: string;
-  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
-}
-
 /** Waits for the answer to a request. @returns its body @throws CliError with the server's problem, or if no server answers */
 export async function ask<T>(request: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await request.catch((failure: unknown) => ({
@@ -79,8 +72,9 @@ function unreachable(error: unknown): CliError {
   );
 }
 
-/** A server's problem as text. */
-function sentenceOf({ code, detail, errors = [] }: ServerProblem, { status, statusText }: Response): string {
+/** A server's problem as text. @param problem empty if another program answers */
+function sentenceOf(problem: Partial<ProblemView>, { status, statusText }: Response): string {
+  const { code, detail, errors = [] } = problem;
   const text = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
   const fields = errors.length > 1 ? errors.map(({ pointer, detail: why }) => `\n  ${pointer} ${why}`) : [];
   const hint =

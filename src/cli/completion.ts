@@ -54,11 +54,10 @@ async function candidates(program: Command, words: readonly string[], client: Cl
       else argumentCount++;
     }
   }
-  const all = prefix.startsWith('-')
-    ? optionsOf(command, program).flatMap(({ long }) => long ?? [])
-    : option
-      ? (option.argChoices ?? [])
-      : await wordsOf(command, argumentCount, client);
+  let all: readonly string[];
+  if (prefix.startsWith('-')) all = optionsOf(command, program).flatMap(({ long }) => long ?? []);
+  else if (option) all = option.argChoices ?? [];
+  else all = await wordsOf(command, argumentCount, client);
   return all.filter((word) => word.startsWith(prefix));
 }
 
@@ -67,11 +66,8 @@ const optionsOf = (command: Command, program: Command): Option[] => [...command.
 /** Subcommands of a command, or values of its argument at a position. */
 async function wordsOf(command: Command, position: number, client: Client): Promise<string[]> {
   const { commands, registeredArguments } = command;
-  if (commands.length > 0)
-    return command
-      .createHelp()
-      .visibleCommands(command)
-      .map((each) => each.name());
+  const help = command.createHelp();
+  if (commands.length > 0) return help.visibleCommands(command).map((each) => each.name());
   const argument = registeredArguments[position];
   if (argument?.argChoices) return [...argument.argChoices];
   return argument?.name() === 'name' ? namesOfTools(client) : [];

@@ -50,6 +50,7 @@ const calls = () => import('./commands/calls.js');
 const authoring = () => import('./commands/authoring.js');
 const keys = () => import('./commands/keys.js');
 const playbooks = () => import('./commands/playbooks.js');
+const localServer = () => import('./server/local-server.js');
 
 function wholeNumber(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
@@ -207,12 +208,7 @@ function addKeys(group: Command): void {
 }
 
 function addServer(program: Command): void {
-  addCommand(
-    program,
-    'start',
-    'run the server',
-    async () => (await import('./server/local-server.js')).start,
-  );
+  addCommand(program, 'start', 'run the server', async () => (await localServer()).start);
   addCommand(
     program,
     'mcp',

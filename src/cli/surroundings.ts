@@ -12,28 +12,23 @@ export interface ServerAddress {
 
 /** Environment, folders and server of a command. No other file of the command line reads `process.env`. */
 export class Surroundings {
+  readonly environment: NodeJS.ProcessEnv = process.env;
   readonly root = projectRoot();
   /** Absolute. Below the home directory for an npm package, because npm may remove its folder; else in the project. */
   readonly dataDir: string;
   /** URL by option or environment; undefined: the server of the data directory. */
   readonly url: string | undefined;
 
-  constructor(
-    { url }: { readonly url?: string | undefined },
-    readonly environment: NodeJS.ProcessEnv = process.env,
-  ) {
+  constructor({ url }: { readonly url?: string | undefined }) {
     const isInstalled = this.root.split(sep).includes('node_modules');
-    const folder = environment['TOOLKEEPER_DATA_DIR'];
+    const folder = this.environment['TOOLKEEPER_DATA_DIR'];
     this.dataDir = folder
       ? resolve(this.root, folder)
       : join(isInstalled ? homedir() : this.root, '.toolkeeper');
-    this.url = url ?? (environment['TOOLKEEPER_URL'] || undefined);
+    this.url = url ?? (this.environment['TOOLKEEPER_URL'] || undefined);
   }
 
-  /**
-   * The server to use. The data directory's key is sent to that directory's server only, because any program may listen on
-   * a port.
-   */
+  /** The server to use. The data directory's key is sent to its own server only, because any program may listen on a port. */
   server(): ServerAddress {
     const running = runningServer(this.dataDir);
     const url = this.url ?? running?.url ?? `http://127.0.0.1:${this.environment['PORT'] || '3000'}`;

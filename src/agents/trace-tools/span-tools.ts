@@ -1,4 +1,4 @@
-import { placeOf } from '../../base/semantic-errors/find-semantic-error.js';
+import { matchIndexOf } from '../../base/semantic-errors/find-semantic-error.js';
 import { spanTextsOf } from '../../records/spans/ingest/span-texts.js';
 import { isOptimizable } from '../../records/spans/span-row.js';
 import { spansOf } from '../../records/spans/reads/trace-filters.js';
@@ -70,8 +70,8 @@ export const getSpanContentTool = (reads: TraceReads): Tool =>
 /** A span with excerpts of its input and output, around the error that was found in them. */
 function inExcerpts(span: SpanView, share: number): object {
   const { input, output } = spanTextsOf(span);
-  const inOutput = placeOf(span.semantic_pattern, output, 'first');
-  const inInput = inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1;
+  const inOutput = matchIndexOf(span.semantic_pattern, output, 'first');
+  const inInput = inOutput < 0 ? matchIndexOf(span.semantic_pattern, input, 'last') : -1;
   return {
     span_id: span.span_id,
     trace_id: span.trace_id,

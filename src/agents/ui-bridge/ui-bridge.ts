@@ -83,7 +83,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       earlier: Infinity,
       eventName: ({ type }: Placed<UiEvent>) => type,
       ring: (session = '', caller) => this.openings.run(session, () => this.openStream(session, caller)),
-      left: (ring) => void this.closeStreams((tab) => tab.ring === ring).catch(() => undefined),
+      onDisconnect: (ring) => void this.closeStreams((tab) => tab.ring === ring).catch(() => undefined),
     });
   }
 

@@ -3,34 +3,33 @@ import { Problem } from './errors.js';
 /** Slots that callers share, with a limit per caller and one for all. */
 export class CallerSlots {
   /** Number of slots that each caller holds. */
-  private readonly held = new Map<string, number>();
+  private readonly heldBy = new Map<string, number>();
   /** Number of slots that are taken. */
   taken = 0;
 
-  /** @param ofCaller max slots of one caller @param ofAll max slots of all callers */
   constructor(
-    readonly ofCaller: number,
-    readonly ofAll = Infinity,
+    readonly maxPerCaller: number,
+    readonly maxOfAll = Infinity,
   ) {}
 
   /**
    * Takes slots for a caller.
-   * @param caller a key, or an address without one
+   * @param caller the id of its key, or its address if it has no key
    * @returns a function that releases the slots once; undefined if a limit would be exceeded
    */
   take(caller: string, slots = 1): (() => void) | undefined {
-    const own = (this.held.get(caller) ?? 0) + slots;
-    if (own > this.ofCaller || this.taken + slots > this.ofAll) return undefined;
-    this.held.set(caller, own);
+    const held = (this.heldBy.get(caller) ?? 0) + slots;
+    if (held > this.maxPerCaller || this.taken + slots > this.maxOfAll) return undefined;
+    this.heldBy.set(caller, held);
     this.taken += slots;
-    let isHeld = true;
+    let isReleased = false;
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (isReleased) return;
+      isReleased = true;
       this.taken -= slots;
-      const left = (this.held.get(caller) ?? 0) - slots;
-      if (left > 0) this.held.set(caller, left);
-      else this.held.delete(caller);
+      const remaining = (this.heldBy.get(caller) ?? 0) - slots;
+      if (remaining > 0) this.heldBy.set(caller, remaining);
+      else this.heldBy.delete(caller);
     };
   }
 
@@ -38,8 +37,8 @@ export class CallerSlots {
   claim(caller: string, what: string, retryAfterMs = 5_000): () => void {
     const release = this.take(caller);
     if (release) return release;
-    const ofAll = this.ofAll === Infinity ? '' : `, and all callers ${this.ofAll}`;
-    const detail = `A caller may have ${this.ofCaller} ${what} at a time at this server${ofAll}`;
+    const ofAll = this.maxOfAll === Infinity ? '' : `, and all callers ${this.maxOfAll}`;
+    const detail = `A caller may have ${this.maxPerCaller} ${what} at a time at this server${ofAll}`;
     throw new Problem('rate_limited', detail, { retryAfterMs });
   }
 }

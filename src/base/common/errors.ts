@@ -102,8 +102,8 @@ export class Problem extends Error {
 
 /** The Problem `invalid_request` with a sentence that names all invalid fields. */
 export function invalidRequest(...errors: readonly FieldProblem[]): Problem {
-  const named = errors.map(({ pointer, detail }) => `${pointer.slice(1) || 'The body'} ${detail}`);
-  return new Problem('invalid_request', named.join('; '), { errors });
+  const sentences = errors.map(({ pointer, detail }) => `${pointer.slice(1) || 'The body'} ${detail}`);
+  return new Problem('invalid_request', sentences.join('; '), { errors });
 }
 
 /** A call that was not run. The door releases its slot and returns its budget. */

@@ -9,15 +9,14 @@ export const maxProblems = 20;
 
 /** An error of Ajv as a problem of a field. Its sentence follows the field's name. */
 export function asFieldProblem(error: ErrorObject): FieldProblem {
-  const named = error.params as { missingProperty?: string; additionalProperty?: string } | undefined;
-  const property = named?.missingProperty ?? named?.additionalProperty;
-  const pointer =
-    property === undefined ? error.instancePath : `${error.instancePath}/${escapePointer(property)}`;
-  return { pointer, detail: sentence(error) };
+  const params = (error.params ?? {}) as { missingProperty?: string; additionalProperty?: string };
+  const property = params.missingProperty ?? params.additionalProperty;
+  const member = property === undefined ? '' : `/${escapePointer(property)}`;
+  return { pointer: error.instancePath + member, detail: sentenceOf(error) };
 }
 
 /** The sentence for an error, without the field's name. */
-function sentence({ keyword, message, params, data }: ErrorObject): string {
+function sentenceOf({ keyword, message, params, data }: ErrorObject): string {
   if (keyword === 'required') return 'is required';
   if (keyword === 'additionalProperties') return 'is not a known field';
   if (keyword === 'type' && data === null) return `${message}, not null`;
@@ -26,8 +25,10 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
 
-const kindOf = (data: unknown): string =>
-  Array.isArray(data) ? 'an array' : typeof data === 'object' ? 'an object' : `a ${typeof data}`;
+function kindOf(data: unknown): string {
+  if (Array.isArray(data)) return 'an array';
+  return typeof data === 'object' ? 'an object' : `a ${typeof data}`;
+}
 
 /** Pattern of text that is not blank. */
 const notBlank = '\\S';
@@ -63,13 +64,16 @@ function listOf(values: readonly unknown[]): string {
 /** Escapes a name for a JSON pointer (RFC 6901). */
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
+/** The name that `escapePointer` has escaped. */
+export const unescapePointer = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~');
+
 /** Problems of texts that PostgreSQL cannot store, at any depth. */
-export function unstorable(value: unknown, pointer: string): FieldProblem[] {
+export function storageProblems(value: unknown, pointer: string): FieldProblem[] {
   if (typeof value === 'string') return isStorable(value) ? [] : [{ pointer, detail: notStorable }];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     const at = `${pointer}/${escapePointer(name)}`;
-    return isStorable(name) ? unstorable(member, at) : [{ pointer, detail: notStorable }];
+    return isStorable(name) ? storageProblems(member, at) : [{ pointer, detail: notStorable }];
   });
 }
 

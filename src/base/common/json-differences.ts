@@ -26,25 +26,27 @@ export function jsonDifferences(
   path = '',
 ): JsonDifference[] {
   let charactersLeft = maxPointers;
-  const compare = (at: string, a: unknown, b: unknown): JsonDifference[] => {
-    const [from, to] = [membersOf(a), membersOf(b)];
-    const names =
-      from && to && Array.isArray(from) === Array.isArray(to) ? Object.keys({ ...from, ...to }) : [];
-    const leftBefore = charactersLeft;
+  const compare = (pointer: string, a: unknown, b: unknown): JsonDifference[] => {
+    const names = namesIn(membersOf(a), membersOf(b));
+    if (names.length === 0 && isSame(a, b)) return [];
+    const charactersAtStart = charactersLeft;
     const found: JsonDifference[] = [];
     for (const name of names) {
-      const below = compare(`${at}/${escapePointer(name)}`, memberIn(a, name), memberIn(b, name));
+      const below = compare(`${pointer}/${escapePointer(name)}`, memberIn(a, name), memberIn(b, name));
       for (const difference of below) found.push(difference);
       if (charactersLeft < 0) break;
     }
     if (names.length > 0 && charactersLeft >= 0) return found;
-    if (names.length === 0 && isSame(a, b)) return [];
     // The values have no members to compare, or too many: the difference is that of the values themselves.
-    charactersLeft = leftBefore - at.length;
-    return [differenceAt(at, a, b)];
+    charactersLeft = charactersAtStart - pointer.length;
+    return [differenceAt(pointer, a, b)];
   };
   return compare(path, before, after);
 }
+
+/** The names of the members of two values of the same kind; none if their kinds differ. */
+const namesIn = (a: object | undefined, b: object | undefined): string[] =>
+  a && b && Array.isArray(a) === Array.isArray(b) ? Object.keys({ ...a, ...b }) : [];
 
 /** The difference at a pointer; undefined stands for an absent value. */
 export const differenceAt = (path: string, before: unknown, after: unknown): JsonDifference => ({

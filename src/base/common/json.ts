@@ -7,15 +7,15 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 /**
  * A JSON value without the members that are null, at any depth. Many serialisers write null for an absent member.
- * @param whole names of members that stay as they are
+ * @param untouched names of members that stay as they are
  */
-export function withoutNulls(value: unknown, whole: readonly string[] = []): unknown {
-  if (Array.isArray(value)) return value.map((each) => withoutNulls(each, whole));
+export function withoutNulls(value: unknown, untouched: readonly string[] = []): unknown {
+  if (Array.isArray(value)) return value.map((each) => withoutNulls(each, untouched));
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
-      if (whole.includes(name)) return [[name, member]];
-      return member === null ? [] : [[name, withoutNulls(member, whole)]];
+      if (untouched.includes(name)) return [[name, member]];
+      return member === null ? [] : [[name, withoutNulls(member, untouched)]];
     }),
   );
 }

@@ -1,5 +1,5 @@
-/** Min letters of a beginning: a shorter one may be that of any word. */
-const minBeginning = 4;
+/** Min letters of a misspelt name or of a beginning: a shorter one resembles too many words. */
+const minLetters = 4;
 /** Max characters of a name that are compared. */
 const maxCompared = 64;
 
@@ -9,17 +9,15 @@ const maxCompared = 64;
  */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const letters = lettersOf(given);
-  const forms = new Set(withOneEdit(letters));
+  const forms = new Set(formsOf(letters));
   const isNear = (name: string): boolean => {
-    const theirs = lettersOf(name);
-    return (
-      Math.abs(theirs.length - letters.length) <= 1 && withOneEdit(theirs).some((form) => forms.has(form))
-    );
+    const others = lettersOf(name);
+    return Math.abs(others.length - letters.length) <= 1 && formsOf(others).some((form) => forms.has(form));
   };
   const names = [...known];
   return (
     names.find(isNear) ??
-    names.find((name) => given.length >= minBeginning && (name.startsWith(given) || given.startsWith(name)))
+    names.find((name) => given.length >= minLetters && (name.startsWith(given) || given.startsWith(name)))
   );
 }
 
@@ -31,7 +29,7 @@ const lettersOf = (name: string): string =>
     .replaceAll(/[^a-z0-9]/g, '');
 
 /** The letters, and the letters without any one of them. Two names that differ in one letter have such a form in common. */
-function withOneEdit(letters: string): string[] {
-  const without = Array.from(letters, (_, n) => letters.slice(0, n) + letters.slice(n + 1));
-  return letters.length < minBeginning ? [letters] : [letters, ...without];
+function formsOf(letters: string): string[] {
+  if (letters.length < minLetters) return [letters];
+  return [letters, ...Array.from(letters, (_, n) => letters.slice(0, n) + letters.slice(n + 1))];
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** `<pid>-<start time>`. A pid alone may be reused by another process, the pair cannot. */
 export type ProcessIdentity = string;
 
-/** Fields of a process, by their index in `statOf`. */
+/** Fields of a process, by their index in `statFieldsOf`. */
 const [stateField, flagsField, startTimeField] = [0, 6, 19];
 /** The kernel's flag (PF_EXITING) of a process that runs no more of its program and is about to close its files. */
 const exitingFlag = 0x4;
@@ -15,7 +15,7 @@ const endedCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH'])
  * @throws Error if that cannot be determined, for example without a free file descriptor
  */
 export function identityOf(pid: number): ProcessIdentity | undefined {
-  return identityIn(pid, statOf(pid));
+  return identityIn(pid, statFieldsOf(pid));
 }
 
 /** The identity in the fields of a process. */
@@ -33,13 +33,10 @@ export function lives(identity: ProcessIdentity): boolean {
   }
 }
 
-/**
- * Whether a process has ended or is exiting: its files are closed before its parent is notified. Also true if unknown,
- * so that the caller waits.
- */
+/** Whether a process has ended or is exiting: its files close before its parent is notified. True if unknown: callers wait. */
 export function isEnding(pid: number): boolean {
   try {
-    const fields = statOf(pid);
+    const fields = statFieldsOf(pid);
     return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
   } catch {
     return true;
@@ -52,7 +49,7 @@ export function commandLineOf(pid: number): string[] {
 }
 
 /** The fields of `stat` from the state on. The name before it is in brackets and may contain brackets and spaces. */
-export function statOf(pid: number): string[] {
+export function statFieldsOf(pid: number): string[] {
   const stat = readProc(pid, 'stat');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -22,10 +22,7 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   throw new NotRegularFile(`${path} is not a regular file`);
 }
 
-/**
- * Reads the text of a regular file, up to the size that `stat` reports.
- * @throws NotRegularFile; Error if it is larger than `maxBytes`
- */
+/** Reads a regular file, up to the size that `stat` reports. @throws NotRegularFile; Error if it is larger than `maxBytes` */
 export async function readRegularFile(path: string, maxBytes: number): Promise<string> {
   const file = await openRegularFile(path);
   try {

@@ -10,25 +10,20 @@ export interface RunningServer {
 
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 
-/**
- * Writes the server's address to the data directory, where the command line finds it and the key. The file is removed when
- * this process ends.
- */
+/** Writes the server's address to the data directory for the command line. It is removed when this process ends. */
 export function announceServer(dataDir: string, url: string): void {
   const file = fileIn(dataDir);
   const draft = `${file}.${process.pid}`;
-  let own: ProcessIdentity | undefined;
   try {
-    own = identityOf(process.pid);
-    writeFileSync(draft, `${JSON.stringify({ url, process: own })}\n`, { mode: 0o600 });
+    const identity = identityOf(process.pid);
+    writeFileSync(draft, `${JSON.stringify({ url, process: identity })}\n`, { mode: 0o600 });
     renameSync(draft, file);
+    process.once('exit', () => {
+      if (identity && runningServer(dataDir)?.process === identity) rmSync(file, { force: true });
+    });
   } catch {
     // For example, the directory is not writable: clients need the address by option or environment.
-    return;
   }
-  process.once('exit', () => {
-    if (own !== undefined && runningServer(dataDir)?.process === own) rmSync(file, { force: true });
-  });
 }
 
 /** The server of a data directory. Undefined if none runs; the file of a killed one is ignored. */

@@ -3,9 +3,7 @@ export class SingleFlight<T> {
   private readonly flights = new Map<string, Promise<T>>();
 
   join(key: string, work: () => Promise<T>): Promise<T> {
-    const known = this.flights.get(key);
-    if (known) return known;
-    const flight = work().finally(() => this.flights.delete(key));
+    const flight = this.flights.get(key) ?? work().finally(() => this.flights.delete(key));
     this.flights.set(key, flight);
     return flight;
   }

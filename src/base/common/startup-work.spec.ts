@@ -27,11 +27,7 @@ describe('StartupWork', () => {
     later.resolve();
     await settled;
     expect(work.isSettled()).toBe(true);
-    expect(work.view()).toEqual({
-      import: 'done',
-      spawn: 'done',
-      broken: 'failed',
-    });
+    expect(work.view()).toEqual({ import: 'done', spawn: 'done', broken: 'failed' });
   });
 
   it('shows what still runs', () => {

@@ -1,8 +1,6 @@
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
-import { type ChildProcess, fork } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
 import { type BackOff, backOff } from './back-off.js';
-import { statOf } from './process-identity.js';
+import { msPerTick, outOfMemoryCode, WorkerProcess } from './worker-process.js';
 
 /** Options of a worker. `News` are messages that it sends without being asked. */
 export interface WorkerCallsOptions<News> {
@@ -62,15 +60,8 @@ interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   timer: NodeJS.Timeout | undefined;
 }
 
-/**
- * Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives a process its CPU time
- * later.
- */
+/** Max duration of a call on the clock, as a multiple of its CPU time limit: a busy machine gives CPU time later. */
 const clockFactor = 4;
-/** Milliseconds of a unit in which Linux counts the CPU time of processes. */
-const msPerTick = 10;
-/** CPU times of a process among the fields of `statOf`, in hundredths of a second. */
-const [userTimeField, systemTimeField] = [11, 12];
 
 /** Calls to one worker, which does not keep the process alive. The script uses `answerCalls`. */
 export class WorkerCalls<Request, Answer, News = never, Message = never> {
@@ -105,13 +96,15 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     return waiting.promise;
   }
 
-  /** Ends the worker if the call takes too long. */
+  /** Ends the worker if the call takes too long: by the CPU time of a process if it is known, else by the clock. */
   private limit(call: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
     const { worker } = this;
-    const before = spentMs(worker);
+    const cpuMs = (): number | undefined => (worker instanceof WorkerProcess ? worker.cpuMs() : undefined);
+    const before = cpuMs();
     const latest = performance.now() + clockFactor * timeLimitMs;
     const check = (): void => {
-      const leftMs = timeLimitMs - (spentMs(worker) - before);
+      const now = cpuMs();
+      const leftMs = before === undefined || now === undefined ? 0 : timeLimitMs - (now - before);
       if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(check, leftMs).unref();
       else this.endLate(call, timeLimitMs);
     };
@@ -131,11 +124,11 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   private start(): void {
-    const { name, workerData, heapMb, resourceLimits = {} } = this.options;
+    const { name, workerData, heapMb, processMb, resourceLimits = {} } = this.options;
     const worker =
       heapMb === undefined
         ? new Worker(this.script, { name, workerData, resourceLimits })
-        : new WorkerProcess(this.script, this.options);
+        : new WorkerProcess(this.script, { workerData, heapMb, processMb });
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
@@ -214,10 +207,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 }
 
-/**
- * Answers calls in a worker. Each begins at once, so asynchronous ones overlap. The caller gets the errors that `answer`
- * throws.
- */
+/** Answers calls in a worker. Each begins at once, so asynchronous ones overlap. The caller gets the errors of `answer`. */
 export function answerCalls<Request, Answer, Message = never>(
   answer: (request: Request) => Answer | Promise<Answer>,
   onMessage: (message: Message) => void = () => undefined,
@@ -238,110 +228,4 @@ export function answerCalls<Request, Answer, Message = never>(
 /** Sends news from a worker to its owner, beside the answers. */
 export const tellOwner = <News>(news: News): void => post({ news });
 
-function post(reply: FromWorker<unknown, unknown>): void {
-  parentPort?.postMessage(reply);
-}
-
-/** Node's error code for a thread that exceeds its memory limit. */
-export const outOfMemoryCode = 'ERR_WORKER_OUT_OF_MEMORY';
-
-/** Exit code of a worker process that exceeds its memory limit; Node does not use it. */
-export const tooLargeExit = 97;
-
-/** The script that a worker's host starts, and its limits. */
-export interface HostedWorker {
-  /** URL of its script. */
-  readonly script: string;
-  readonly workerData: unknown;
-  readonly resourceLimits: ResourceLimits;
-  /** Memory of the process, in MB. */
-  readonly processMb: number | undefined;
-}
-
-/**
- * Node flags of a worker process. The server's own ones suit the event loop; a worker shall give memory back. The compiler
- * Maglev takes gigabytes beside the heap for one very long function, such as the validator of a long schema.
- */
-const flags = ['--min-semi-space-size=1', '--max-semi-space-size=8', '--no-maglev'];
-/** Environment of a worker process: it needs none of the server's secrets. */
-const variables = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
-
-/**
- * A `Worker` in a process of its own, with the same events and methods. If a script exceeds its heap by much in one step,
- * V8 ends the whole process; with a thread that would be the server.
- */
-export class WorkerProcess extends EventEmitter {
-  private readonly host: ChildProcess;
-
-  /**
-   * @param heapMb heap limit of the script; the process takes some 50 MB more
-   * @param processMb limit of the whole process, for scripts that may fill buffers, which are not on the heap
-   */
-  constructor(
-    script: URL,
-    {
-      workerData,
-      heapMb = 0,
-      processMb,
-    }: Pick<WorkerCallsOptions<never>, 'workerData' | 'heapMb' | 'processMb'>,
-  ) {
-    super();
-    this.host = fork(new URL('./worker-host.js', import.meta.url), [], {
-      execArgv: [...process.execArgv, ...flags],
-      env: variables,
-      serialization: 'advanced',
-      stdio: 'ignore',
-    });
-    this.host.on(
-      'message',
-      ({ message, error }: { message?: unknown; error?: { message: string; code?: string } }) => {
-        if (error === undefined) this.emit('message', message);
-        else this.emit('error', Object.assign(new Error(error.message), { code: error.code }));
-      },
-    );
-    this.host.on('error', (error) => this.emit('error', error));
-    this.host.on('exit', (code, signal) => {
-      if (signal === 'SIGABRT') this.emit('error', outOfMemory(heapMb));
-      if (code === tooLargeExit) this.emit('error', outOfMemory(processMb));
-      this.emit('exit');
-    });
-    const resourceLimits = { maxOldGenerationSizeMb: heapMb };
-    this.postMessage({ script: script.href, workerData, resourceLimits, processMb } satisfies HostedWorker);
-  }
-
-  get pid(): number | undefined {
-    return this.host.pid;
-  }
-
-  postMessage(message: unknown): void {
-    if (this.host.connected) this.host.send(message as object);
-  }
-
-  /** Lets this process end without waiting for the worker, which then ends, too. */
-  unref(): void {
-    this.host.unref();
-    this.host.channel?.unref();
-  }
-
-  async terminate(): Promise<void> {
-    if (this.host.exitCode !== null || this.host.signalCode !== null) return;
-    const ended = once(this.host, 'exit');
-    this.host.kill('SIGKILL');
-    await ended;
-  }
-}
-
-/** CPU time of a worker process in milliseconds; Infinity if it is not known: then the time limit is one on the clock. */
-function spentMs(worker: Worker | WorkerProcess | undefined): number {
-  if (!(worker instanceof WorkerProcess) || worker.pid === undefined) return Infinity;
-  try {
-    const fields = statOf(worker.pid);
-    if (fields.length <= systemTimeField) return Infinity;
-    return (Number(fields[userTimeField]) + Number(fields[systemTimeField])) * msPerTick;
-  } catch {
-    return Infinity;
-  }
-}
-
-const outOfMemory = (mb: number | undefined): Error =>
-  Object.assign(new Error(`reached its memory limit of ${mb} MB`), { code: outOfMemoryCode });
+const post = (reply: FromWorker<unknown, unknown>): void => parentPort?.postMessage(reply);

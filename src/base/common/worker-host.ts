@@ -1,6 +1,6 @@
 /** The program of a `WorkerProcess`: relays messages between the owner process and a worker thread, and ends with either. */
 import { Worker } from 'node:worker_threads';
-import { type HostedWorker, tooLargeExit } from './worker-calls.js';
+import { type HostedWorker, tooLargeExit } from './worker-process.js';
 
 const send = (message: object): boolean | undefined => process.send?.(message);
 

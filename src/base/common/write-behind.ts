@@ -24,10 +24,7 @@ export interface RowStore<Row> {
   deleteOlder(before: Date): Promise<unknown>;
 }
 
-/**
- * Stores events in the background, in their order, and deletes old ones. While the database is unavailable, they wait in
- * memory.
- */
+/** Stores events in the background, in order, and deletes old ones. Without the database they wait in memory. */
 export abstract class WriteBehind<Row>
   implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
 {
@@ -53,9 +50,9 @@ export abstract class WriteBehind<Row>
     retentionDays: number,
     private readonly delayMs = 0,
   ) {
-    const failed = (error: unknown): void => this.logger.warn(messageOf(error), `${what} waits`);
-    this.writer = new IntervalLoop(() => this.flush(), retryMs, failed);
-    this.cleaner = new IntervalLoop(() => this.clean(retentionDays), dayMs, failed);
+    const warn = (error: unknown): void => this.logger.warn(messageOf(error), `${what} waits`);
+    this.writer = new IntervalLoop(() => this.flush(), retryMs, warn);
+    this.cleaner = new IntervalLoop(() => this.clean(retentionDays), dayMs, warn);
   }
 
   onModuleInit(): Promise<void> | void {

@@ -9,6 +9,7 @@ import { settings } from './settings.js';
 
 export { ConfigurationError };
 
+type SettingValues = Values<typeof settings>;
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toConfig>;
 /** Injection token of the configuration. */
@@ -26,13 +27,10 @@ export class ConfigModule {
   }
 }
 
-/**
- * Parses and validates the environment once.
- * @throws ConfigurationError that names all invalid variables and what they must be
- */
+/** Parses and validates the environment. @throws ConfigurationError that names all invalid variables and what they must be */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
   const problems = missingIn(variables);
-  const values = valuesOf(settings, withAlias(variables, problems), problems) as Values<typeof settings>;
+  const values = valuesOf(settings, withAlias(variables, problems), problems) as SettingValues;
   if (values.auth.issuers?.some((issuer) => issuer.console) && values.server.publicUrl === undefined)
     problems.push(
       'PUBLIC_URL: must be set if OIDC_ISSUERS has `console`: providers send browsers back there',
@@ -92,7 +90,7 @@ function withAlias(variables: NodeJS.ProcessEnv, problems: string[]): NodeJS.Pro
 }
 
 /** Folders other than FILES_DIR, by the variable that sets them. */
-const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<typeof settings>) => ({
+const otherFolders = ({ dataDir, customTools, playbooks, recorder }: SettingValues) => ({
   TOOLKEEPER_DATA_DIR: dataDir,
   CUSTOM_TOOLS_DIR: customTools.dir,
   PLAYBOOKS_DIR: playbooks.dir,
@@ -100,11 +98,11 @@ const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<type
 });
 
 /** The language model; undefined unless both its URL and its name are set. */
-const llmOf = ({ url, model, apiKey }: Values<typeof settings>['llm']) =>
+const llmOf = ({ url, model, apiKey }: SettingValues['llm']) =>
   url && model ? { url, model, apiKey } : undefined;
 
 /** Adds values derived from several settings. */
-function toConfig(values: Values<typeof settings>) {
+function toConfig(values: SettingValues) {
   const { dataDir, server, tracing } = values;
   const { url, model, ...endpoint } = values.embeddings;
   const { url: service, ...dataStorage } = values.dataStorage;
@@ -152,10 +150,7 @@ function toConfig(values: Values<typeof settings>) {
 }
 
 /** The absolute folders in which programs may be run; undefined: anywhere. */
-function allowedRoots(
-  { commands, customTools }: Pick<Values<typeof settings>, 'commands' | 'customTools'>,
-  loopback: boolean,
-): string[] | undefined {
+function allowedRoots({ commands, customTools }: SettingValues, loopback: boolean): string[] | undefined {
   const roots = commands.allowedRoots ?? [];
   // Callers on loopback control the machine already. Otherwise only programs in the tools' folder may be run.
   if (roots.length === 0) return loopback ? undefined : [customTools.dir];
@@ -166,7 +161,7 @@ function allowedRoots(
  * Whether traces are exported, and where to. They are not unless an endpoint is configured: OpenTelemetry's default would try
  * to reach a receiver on each host.
  */
-function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
+function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: SettingValues['tracing']) {
   const kind = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');
   const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
   return { on: kind === 'otlp' && !disabled, url: tracesEndpoint ?? `${base}/v1/traces` };

@@ -4,16 +4,8 @@ import { projectRoot } from '../common/project.js';
 import { folder, kind, type Kind, list, secret, setting, someOf, type Values } from './setting.js';
 
 /** Names of all built-in tools. */
-export const builtinToolNames = [
-  'webSearch',
-  'fetchPage',
-  'fetchURLs',
-  'readFile',
-  'writeFile',
-  'sendWebhook',
-  'sendEmail',
-] as const;
-export type BuiltinToolName = (typeof builtinToolNames)[number];
+export const builtinToolNames =
+  'webSearch fetchPage fetchURLs readFile writeFile sendWebhook sendEmail'.split(' ');
 
 const someNames = someOf(...builtinToolNames);
 const toolNames: Kind<ReadonlySet<string>> = {
@@ -139,15 +131,14 @@ type BuiltinValues = Values<typeof builtinTools>['builtinTools'];
  * @returns a sentence for each missing or dangerous setting
  */
 export function builtinProblems(values: BuiltinValues, others: Readonly<Record<string, string>>): string[] {
-  const lacking = (
-    [
-      ['webSearch', 'WEB_SEARCH_URL', values.search],
-      ['sendEmail', 'SMTP_URL', values.mail],
-      ['sendWebhook', 'SEND_WEBHOOK_SECRET', values.webhookSecret],
-    ] as const
-  )
-    .filter(([tool, , value]) => values.enabled.has(tool) && value === undefined)
-    .map(([tool, variable]) => `${variable}: must be set if BUILTIN_TOOLS names ${tool}`);
+  const required = [
+    { tool: 'webSearch', variable: 'WEB_SEARCH_URL', value: values.search },
+    { tool: 'sendEmail', variable: 'SMTP_URL', value: values.mail },
+    { tool: 'sendWebhook', variable: 'SEND_WEBHOOK_SECRET', value: values.webhookSecret },
+  ];
+  const lacking = required
+    .filter(({ tool, value }) => values.enabled.has(tool) && value === undefined)
+    .map(({ tool, variable }) => `${variable}: must be set if BUILTIN_TOOLS names ${tool}`);
   const { filesDir } = values;
   const shared = Object.entries(others)
     .filter(([, path]) => contains(filesDir, path) || contains(path, filesDir))

@@ -17,11 +17,7 @@ export class KeyFileError extends StartError {
   override readonly name = 'KeyFileError';
 }
 
-/**
- * The text of a key file, which is made private if it is not.
- * @returns undefined if there is none
- * @throws KeyFileError
- */
+/** The text of a key file, which is made private if it is not; undefined if there is none. @throws KeyFileError */
 export function readKeyFile(path: string): string | undefined {
   try {
     const text = readFileSync(path, 'utf8');
@@ -35,10 +31,7 @@ export function readKeyFile(path: string): string | undefined {
   }
 }
 
-/**
- * Makes a key file and its folder, atomically. A file that another server has just made stays.
- * @throws the error of the file system
- */
+/** Makes a key file and its folder, atomically. A file that another server has just made stays. @throws the system's error */
 export function makeKeyFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomBytes(6).toString('hex')}`;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isObject } from '../common/json.js';
-import { type Kind, kind } from './setting.js';
+import { isWebUrl, type Kind, kind } from './setting.js';
 
 /** Sign-in of agents through this server, with one client at an issuer that cannot register clients or accept `resource`. */
 export interface Facade {
@@ -39,49 +39,44 @@ export interface ConsoleClient {
   readonly name?: string;
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-const isUrl = (value: unknown): boolean =>
-  isText(value) && /^https?:$/.test(URL.parse(String(value))?.protocol ?? '');
+type Check = (value: unknown) => boolean;
 
-function isFacade(entry: unknown): boolean {
-  if (!isObject(entry)) return false;
-  // Absent members get a valid value.
-  const { clientId, clientSecret = clientId, redirects = [], scope = clientId, ...others } = entry;
-  const areUrls =
-    Array.isArray(redirects) &&
-    redirects.every(isText) &&
-    redirects.every((each) => URL.canParse(String(each)));
-  return [clientId, clientSecret, scope].every(isText) && areUrls && Object.keys(others).length === 0;
-}
+const isText: Check = (value) => typeof value === 'string' && value !== '';
+const isUrl: Check = (value) => typeof value === 'string' && isWebUrl(value);
+const isRedirect: Check = (value) => isText(value) && URL.canParse(String(value));
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+/** A check for objects whose members are all checked, and that have no others. */
+const objectOf =
+  (members: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isObject(value) &&
+    Object.keys(value).every((name) => Object.hasOwn(members, name)) &&
+    Object.entries(members).every(([name, check]) => check(value[name]));
 
-function isConsole(client: unknown): boolean {
-  if (!isObject(client)) return false;
-  // Absent members get a valid value.
-  const { clientId, clientSecret = clientId, scopes = [], name = clientId, ...others } = client;
-  const isKnown = Object.keys(others).length === 0 && Array.isArray(scopes) && scopes.every(isText);
-  return [clientId, clientSecret, name].every(isText) && isKnown;
-}
+/** Members of this server's clients at an issuer. */
+const client = { clientId: isText, clientSecret: optional(isText) };
+const isFacade = objectOf({ ...client, redirects: optional(listOf(isRedirect)), scope: optional(isText) });
+const isConsole = objectOf({ ...client, scopes: optional(listOf(isText)), name: optional(isText) });
+const canIntrospect: Check = (value) =>
+  isObject(value) && isText(value['clientId']) && isText(value['clientSecret']);
 
 /** Whether an entry is a valid issuer without unknown members. */
-function isIssuer(entry: unknown): entry is OidcIssuer {
-  if (!isObject(entry)) return false;
-  const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...more } = entry;
-  const { facade, console: client, ...others } = more;
-  const isClient =
-    introspection === undefined ||
-    (isObject(introspection) && isText(introspection['clientId']) && isText(introspection['clientSecret']));
-  const hasAudiences = Array.isArray(audiences) && audiences.length > 0 && audiences.every(isText);
-  const isKnown = Object.keys(others).length === 0 && Array.isArray(rules) && rules.every(isObject);
-  return (
-    (facade === undefined || isFacade(facade)) &&
-    isUrl(issuer) &&
-    isUrl(jwksUri) &&
-    hasAudiences &&
-    isClient &&
-    isKnown &&
-    (client === undefined || isConsole(client))
-  );
-}
+const isIssuer = objectOf({
+  issuer: isUrl,
+  audiences: (value) => listOf(isText)(value) && (value as unknown[]).length > 0,
+  jwksUri: optional(isUrl),
+  introspection: optional(canIntrospect),
+  facade: optional(isFacade),
+  console: optional(isConsole),
+  rules: optional(listOf(isObject)),
+}) as (entry: unknown) => entry is OidcIssuer;
 
 /** The issuers. Errors do not quote values, which may be secrets. */
 export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(

@@ -35,25 +35,17 @@ export type Values<Tree> =
       ? { readonly [Name in keyof Tree]: Values<Tree[Name]> }
       : Tree;
 
-/** Declares a setting. Without a fallback its value is undefined unless the variable is set. */
-export function setting<T>(variable: string, kind: Kind<T>): Unexplained<T | undefined>;
-export function setting<T>(
-  variable: string,
-  kind: Kind<T>,
-  fallback: string | number | boolean,
-): Unexplained<T>;
-export function setting<T>(
-  variable: string,
-  kind: Kind<T>,
-  fallback?: string | number | boolean,
-): Unexplained<T> {
-  const text = fallback === undefined ? undefined : String(fallback);
-  return { means: (meaning) => new Setting(variable, kind, text, meaning) };
-}
-
 /** A setting that lacks its description. */
 interface Unexplained<T> {
   means(meaning: string): Setting<T>;
+}
+type Fallback = string | number | boolean;
+
+/** Declares a setting. Without a fallback its value is undefined unless the variable is set. */
+export function setting<T>(variable: string, kind: Kind<T>): Unexplained<T | undefined>;
+export function setting<T>(variable: string, kind: Kind<T>, fallback: Fallback): Unexplained<T>;
+export function setting<T>(variable: string, kind: Kind<T>, fallback?: Fallback): Unexplained<T> {
+  return { means: (meaning) => new Setting(variable, kind, fallback?.toString(), meaning) };
 }
 
 /** Defines a kind of value. @param read returns undefined for an invalid text */
@@ -104,7 +96,7 @@ export const someOf = <const Word extends string>(...words: Word[]): Kind<Readon
 });
 
 export const flag: Kind<boolean> = kind('`true` or `false`', (text) =>
-  text === 'true' ? true : text === 'false' ? false : undefined,
+  text === 'true' || text === 'false' ? text === 'true' : undefined,
 );
 
 export const text: Kind<string> = kind('text', (value) => value);
@@ -133,28 +125,29 @@ export const paths: Kind<string[]> = kind('paths, separated by commas or colons'
   list.read(value.replaceAll(':', ',')).map((path) => resolve(projectRoot(), path)),
 );
 
+/** Whether a text is a URL with a host and one of these protocols. */
 function isUrl(value: string, protocols: readonly string[]): boolean {
   const url = URL.parse(value);
   return url !== null && protocols.includes(url.protocol) && url.hostname !== '';
 }
-const webProtocols = ['http:', 'https:'];
+export const isWebUrl = (value: string): boolean => isUrl(value, ['http:', 'https:']);
 
 export const databaseUrl: Kind<string> = kind('a `postgres://` or `postgresql://` URL', (value) =>
   isUrl(value, ['postgres:', 'postgresql:']) ? value : undefined,
 );
 
 export const webUrl: Kind<string> = kind('an http or https URL', (value) =>
-  isUrl(value, webProtocols) ? value : undefined,
+  isWebUrl(value) ? value : undefined,
 );
 
 export const webUrls: Kind<string[]> = kind('http or https URLs, comma-separated', (value) => {
   const urls = list.read(value);
-  return urls.every((url) => isUrl(url, webProtocols)) ? urls : undefined;
+  return urls.every(isWebUrl) ? urls : undefined;
 });
 
 /** A URL without a password, which would not be sent: the token has its own variable. */
 export const baseUrl: Kind<string> = kind('an http or https URL without password and query', (value) => {
-  if (!isUrl(value, webProtocols)) return undefined;
+  if (!isWebUrl(value)) return undefined;
   const { username, password, search, hash } = new URL(value);
   return username + password + search + hash === '' ? value : undefined;
 });

@@ -2,30 +2,15 @@ import { covers, isOneOf, type NamePattern, stemOf } from '../common/name-patter
 import { ConfigurationError, type Kind, list } from './setting.js';
 
 /** Variables that tools may set even if CUSTOM_TOOLS_ALLOWED_ROOTS is set: language settings, and a tool's own names. */
-export const harmlessVariables: readonly NamePattern[] = [
-  ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
-  'TOOL_*',
-];
+export const harmlessVariables: readonly NamePattern[] =
+  'LANG LANGUAGE LC_* TZ NO_COLOR NODE_ENV TOOL_*'.split(' ');
 
 /** Variables by which a loader, library, shell or interpreter finds code or runs it. Operators cannot allow them. */
-const steeringVariables: readonly NamePattern[] = [
-  ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
-  ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],
-  ...[
-    'BASH*',
-    'ENV',
-    'SHELLOPTS',
-    'PS4',
-    'IFS',
-    'CDPATH',
-    'FPATH',
-    'ZDOTDIR',
-    'GLOBIGNORE',
-    'PROMPT_COMMAND',
-  ],
-  ...['TEXTDOMAIN*', 'PYTHON*', 'NODE_*', 'DENO_*', 'BUN_*', 'RUBY*', 'GEM_*', 'BUNDLE_*', 'PERL*'],
-  ...['JAVA_*', 'JDK_*', '_JAVA_*', 'CLASSPATH', 'PHP*', 'LUA_*'],
-];
+const steeringVariables: readonly NamePattern[] = (
+  'PATH HOME XDG_* LD_* GLIBC_TUNABLES GCONV_PATH LOCPATH NLSPATH TZDIR MALLOC_* GETCONF_DIR OPENSSL_* ' +
+  'BASH* ENV SHELLOPTS PS4 IFS CDPATH FPATH ZDOTDIR GLOBIGNORE PROMPT_COMMAND TEXTDOMAIN* ' +
+  'PYTHON* NODE_* DENO_* BUN_* RUBY* GEM_* BUNDLE_* PERL* JAVA_* JDK_* _JAVA_* CLASSPATH PHP* LUA_*'
+).split(' ');
 
 /** Whether a variable may decide which code a loader, shell or interpreter runs. */
 export const isSteering = (name: string): boolean =>

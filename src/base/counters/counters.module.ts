@@ -1,19 +1,26 @@
-import { counter } from '../observability/metrics.js';
 import { Logger, Module } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { getToken } from '@willsoto/nestjs-prometheus';
+import type { PoolClient } from 'pg';
 import type { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { Contributors, type PartHealth } from '../observability/contributors.js';
-import { Counters, LocalCounters, type CounterKey, type Take, type Taken, textOf } from './counters.js';
-import { KeptCounters, deleteOld } from './kept-counters.js';
-import type { PoolClient } from 'pg';
 import { endsWithin } from '../common/abortable.js';
 import { sha256 } from '../common/canonical-json.js';
 import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { messageOf } from '../common/message-of.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors, type PartHealth } from '../observability/contributors.js';
+import { counter } from '../observability/metrics.js';
+import {
+  type CounterKey,
+  Counters,
+  type CountRequest,
+  type CountResult,
+  LocalCounters,
+  mapKeyOf,
+} from './counters.js';
+import { deleteOld, KeptCounters } from './kept-counters.js';
 
 /** A counter as the statement returns it. `prev`: its count before the statement's calls. */
 interface Row extends CounterKey {
@@ -25,9 +32,9 @@ interface Row extends CounterKey {
 
 /** The part of the next statement for one counter. */
 interface Waiting {
-  readonly take: Take;
-  /** Calls that wait for the statement. */
-  readonly takers: ((taken: Taken) => void)[];
+  readonly request: CountRequest;
+  /** Resolves the calls that wait for the statement. */
+  readonly resolvers: ((result: CountResult) => void)[];
   /** Balance of calls that were counted here or released, which the database does not know yet. */
   carried: number;
 }
@@ -44,8 +51,8 @@ const countAfter = (before: string, asked: string, limit: string): string =>
   `CASE WHEN ${limit} = 0 THEN ${before} + ${asked} ELSE greatest(${before}, least(${before} + ${asked}, ${limit})) END`;
 
 /** SQL for the count of a stored counter before the statement's calls, and for its limit. */
-const before = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
-const limit = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
+const usedBefore = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
+const limitNow = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
 
 /**
  * Statement that counts the waiting calls of all counters, sorted so that replicas do not deadlock. The commit does not wait
@@ -71,7 +78,7 @@ const takeAll = `
   WHERE asked > 0 OR carried > 0 OR EXISTS (SELECT FROM call_counters i WHERE ${sameSubject} AND i.name = c.name)
   ORDER BY kind, project, subject, name
   ON CONFLICT (kind, project, subject, name) DO UPDATE SET
-    prev = ${before}, used = ${countAfter(before, 'excluded.asked', limit)},
+    prev = ${usedBefore}, used = ${countAfter(usedBefore, 'excluded.asked', limitNow)},
     set_limit = ${liveOrNew('c.set_limit', 'NULL')}, own_limit = excluded.own_limit,
     asked = excluded.asked, carried = excluded.carried,
     resets_at = ${liveOrNew('c.resets_at', 'excluded.resets_at')}, used_at = now()
@@ -106,19 +113,16 @@ export class SharedCounters extends Counters {
     private readonly defaultLimit: number,
     /** Counts the calls that only this replica has counted. */
     private readonly countedHere: Counter,
-    /**
-     * Whether to prepare statements. False behind a pooler in transaction mode, which prepares on another connection than it
-     * executes.
-     */
+    /** Whether to prepare statements. False behind a pooler in transaction mode, which executes on another connection. */
     private readonly prepares: boolean,
   ) {
     super();
     this.local = new LocalCounters(defaultLimit);
   }
 
-  override take(take: Take): Promise<Taken> {
-    const { promise, resolve } = Promise.withResolvers<Taken>();
-    this.waitingFor(take).takers.push(resolve);
+  override take(request: CountRequest): Promise<CountResult> {
+    const { promise, resolve } = Promise.withResolvers<CountResult>();
+    this.waitingFor(request).resolvers.push(resolve);
     this.schedule();
     return promise;
   }
@@ -146,9 +150,9 @@ export class SharedCounters extends Counters {
         this.clean();
       } catch (error) {
         this.onFailure(error);
-        for (const { take, takers, carried } of waiting.values()) {
-          this.carryOver(take, carried);
-          for (const taker of takers) taker(this.takeHere(take));
+        for (const { request, resolvers, carried } of waiting.values()) {
+          this.carryOver(request, carried);
+          for (const resolve of resolvers) resolve(this.takeHere(request));
         }
       }
     } while (this.hasWork());
@@ -167,23 +171,23 @@ export class SharedCounters extends Counters {
   /** Whether to run another statement. While the database is unavailable, only for calls. */
   private hasWork(): boolean {
     const all = [...this.waiting.values()];
-    return this.awayUntil === undefined ? all.length > 0 : all.some(({ takers }) => takers.length > 0);
+    return this.awayUntil === undefined ? all.length > 0 : all.some(({ resolvers }) => resolvers.length > 0);
   }
 
   /** The part of the next statement for a counter; created if there is none. */
-  private waitingFor(take: Take): Waiting {
-    const text = textOf(take);
-    const waiting = this.waiting.get(text) ?? { take, takers: [], carried: 0 };
-    this.waiting.set(text, waiting);
+  private waitingFor(request: CountRequest): Waiting {
+    const mapKey = mapKeyOf(request);
+    const waiting = this.waiting.get(mapKey) ?? { request, resolvers: [], carried: 0 };
+    this.waiting.set(mapKey, waiting);
     return waiting;
   }
 
   /** Runs the statement. @throws DatabaseUnavailable, or the database's error */
   private async count(waiting: readonly Waiting[]): Promise<Row[]> {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) throw new DatabaseUnavailable();
-    const parts = waiting.map(({ take, takers, carried }) => {
-      const { kind, project, subject, name, limit: own, ttlMs: ttl } = take;
-      return { kind, project, subject, name, own, ttl, asked: takers.length, carried };
+    const parts = waiting.map(({ request, resolvers, carried }) => {
+      const { kind, project, subject, name, limit: own, ttlMs: ttl } = request;
+      return { kind, project, subject, name, own, ttl, asked: resolvers.length, carried };
     });
     const rows = this.query(takeAll, [JSON.stringify(parts), this.defaultLimit]);
     if (!(await endsWithin(timeoutMs, rows))) throw new DatabaseUnavailable(`no answer in ${timeoutMs} ms`);
@@ -198,31 +202,31 @@ export class SharedCounters extends Counters {
       const { prev, used, limit, leftMs } = row;
       const state = { used, limit, resetsAt: Date.now() + leftMs };
       this.local.set(row, state);
-      const { take, takers = [] } = waiting.get(textOf(row)) ?? {};
-      takers.forEach((taker, place) => {
+      const { request, resolvers = [] } = waiting.get(mapKeyOf(row)) ?? {};
+      resolvers.forEach((resolve, place) => {
         const granted = place < used - prev;
-        const release = (): void => take && this.carryOver(take, -1);
-        taker({ ...state, granted, used: granted ? prev + place + 1 : used, release });
+        const release = (): void => request && this.carryOver(request, -1);
+        resolve({ ...state, granted, used: granted ? prev + place + 1 : used, release });
       });
     }
   }
 
   /** Counts a call in this replica only. */
-  private takeHere(take: Take): Taken {
-    const taken = this.local.take(take);
-    if (taken.granted) this.carryOver(take, 1);
-    this.countedHere.inc({ kind: take.kind });
+  private takeHere(request: CountRequest): CountResult {
+    const result = this.local.take(request);
+    if (result.granted) this.carryOver(request, 1);
+    this.countedHere.inc({ kind: request.kind });
     const release = (): void => {
-      taken.release();
-      this.carryOver(take, -1);
+      result.release();
+      this.carryOver(request, -1);
     };
-    return { ...taken, release };
+    return { ...result, release };
   }
 
   /** Adds calls to the next statement; a negative number takes calls back. */
-  private carryOver(take: Take, calls: number): void {
+  private carryOver(request: CountRequest, calls: number): void {
     if (calls === 0) return;
-    this.waitingFor(take).carried += calls;
+    this.waitingFor(request).carried += calls;
     if (this.awayUntil === undefined) this.schedule();
   }
 

@@ -14,7 +14,7 @@ export interface CounterKey extends Subject {
 }
 
 /** A request to count one call. */
-export interface Take extends CounterKey {
+export interface CountRequest extends CounterKey {
   /** 0: no limit; undefined: the default. An operator's limit takes precedence. */
   readonly limit: number | undefined;
   /** Milliseconds from a subject's first call until its count starts again. */
@@ -22,7 +22,7 @@ export interface Take extends CounterKey {
 }
 
 /** A counter after a call. */
-export interface Taken {
+export interface CountResult {
   /** False: the limit is reached, the call was not counted. */
   readonly granted: boolean;
   readonly used: number;
@@ -36,18 +36,20 @@ export interface Taken {
 /** Counts calls up to a limit. */
 export abstract class Counters {
   /** Counts a call unless the limit is reached. */
-  abstract take(take: Take): Taken | Promise<Taken>;
+  abstract take(request: CountRequest): CountResult | Promise<CountResult>;
+
+  // Absent if the counts are in the table, which each call reads:
   /** Stores the counts in the table `call_counters`. @throws the database's error */
-  stored?: () => Promise<void>;
+  store?: () => Promise<void>;
   /** Applies limits, by name, that an operator has set in the table. */
-  limited?(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void;
+  applyLimits?(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void;
   /** Resets the counters of a subject whose rows were deleted. */
-  forgotten?(subject: Subject): void;
+  forget?(subject: Subject): void;
 }
 
 /** A subject in memory, with its counters by name. */
 interface SubjectCounters {
-  /** Milliseconds since the epoch; 0 after `forgotten`. */
+  /** Milliseconds since the epoch; 0 after `forget`. */
   resetsAt: number;
   readonly counters: Map<string, Counter>;
 }
@@ -55,7 +57,7 @@ interface SubjectCounters {
 /** A counter in memory. */
 export interface Counter {
   readonly key: CounterKey;
-  readonly of: SubjectCounters;
+  readonly owner: SubjectCounters;
   used: number;
   /** The operator's limit. */
   setLimit: number | undefined;
@@ -63,6 +65,15 @@ export interface Counter {
   ownLimit: number | undefined;
   /** Time of the last call. */
   usedAt: number;
+}
+
+/** A counter as the database has it. */
+export interface StoredCounter {
+  readonly used: number;
+  /** The limit that is in force; null: the default. */
+  readonly limit: number | null;
+  /** Milliseconds since the epoch. */
+  readonly resetsAt: number;
 }
 
 const maxSubjects = 100_000;
@@ -83,62 +94,56 @@ export class LocalCounters extends Counters {
     super();
   }
 
-  override take(take: Take): Taken {
-    const counter = this.counter(take, Date.now() + take.ttlMs);
-    counter.ownLimit = take.limit;
-    const { resetsAt, counters } = counter.of;
-    const limit = counter.setLimit ?? take.limit ?? counters.get('')?.setLimit ?? this.defaultLimit;
+  override take(request: CountRequest): CountResult {
+    const counter = this.counter(request, Date.now() + request.ttlMs);
+    counter.ownLimit = request.limit;
+    const { resetsAt, counters } = counter.owner;
+    const limit = counter.setLimit ?? request.limit ?? counters.get('')?.setLimit ?? this.defaultLimit;
     const granted = limit === 0 || counter.used < limit;
     if (granted) this.count(counter, 1);
     return { granted, limit, used: counter.used, resetsAt, release: () => this.count(counter, -1) };
   }
 
   /** Sets a counter to what the database has; a rate's limit comes with each call. */
-  set(
-    key: CounterKey,
-    {
-      used,
-      limit,
-      resetsAt,
-    }: Pick<Counter, 'used'> & Pick<SubjectCounters, 'resetsAt'> & { readonly limit: number | undefined },
-  ): void {
+  set(key: CounterKey, { used, limit, resetsAt }: StoredCounter): void {
     const counter = this.counter(key, resetsAt);
     counter.used = used;
-    counter.setLimit = key.kind === 'budget' ? limit : undefined;
-    counter.of.resetsAt = resetsAt;
+    counter.setLimit = key.kind === 'budget' ? (limit ?? undefined) : undefined;
+    counter.owner.resetsAt = resetsAt;
   }
 
-  override limited(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void {
+  override applyLimits(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void {
     for (const [name, limit] of Object.entries(limits))
       this.counter({ ...subject, name }, resetsAt).setLimit = limit;
   }
 
-  override forgotten(subject: Subject): void {
-    const of = this.subjects[subject.kind].get(textOf(subject));
-    if (of) of.resetsAt = 0;
-    this.subjects[subject.kind].delete(textOf(subject));
+  override forget(subject: Subject): void {
+    const subjects = this.subjects[subject.kind];
+    const forgotten = subjects.get(mapKeyOf(subject));
+    if (forgotten) forgotten.resetsAt = 0;
+    subjects.delete(mapKeyOf(subject));
   }
 
   private count(counter: Counter, calls: 1 | -1): void {
     counter.used += calls;
     if (calls > 0) counter.usedAt = Date.now();
     // A release after a reset changes nothing.
-    if (counter.key.kind === 'budget' && counter.of.resetsAt > 0) this.changes.emit(counter);
+    if (counter.key.kind === 'budget' && counter.owner.resetsAt > 0) this.changes.emit(counter);
   }
 
   /** The counter of a key; a new one if there is none, or if its subject's time is over. */
   private counter({ kind, project, subject, name }: CounterKey, resetsAt: number): Counter {
-    const text = textOf({ kind, project, subject });
-    let of = this.subjects[kind].get(text);
-    if (!of || of.resetsAt <= Date.now()) {
-      of = { resetsAt, counters: new Map() };
-      this.subjects[kind].set(text, of);
+    const mapKey = mapKeyOf({ kind, project, subject });
+    let owner = this.subjects[kind].get(mapKey);
+    if (!owner || owner.resetsAt <= Date.now()) {
+      owner = { resetsAt, counters: new Map() };
+      this.subjects[kind].set(mapKey, owner);
     }
-    let counter = of.counters.get(name);
+    let counter = owner.counters.get(name);
     if (!counter) {
       const key = { kind, project, subject, name };
-      counter = { key, of, used: 0, setLimit: undefined, ownLimit: undefined, usedAt: 0 };
-      of.counters.set(name, counter);
+      counter = { key, owner, used: 0, setLimit: undefined, ownLimit: undefined, usedAt: 0 };
+      owner.counters.set(name, counter);
     }
     return counter;
   }
@@ -148,7 +153,7 @@ export class LocalCounters extends Counters {
       // A size, because `max` would allocate arrays for all subjects at once.
       maxSize: maxSubjects,
       sizeCalculation: () => 1,
-      dispose: ({ resetsAt }, _text, reason) => {
+      dispose: ({ resetsAt }, _key, reason) => {
         const now = Date.now();
         if (reason !== 'evict' || resetsAt <= now || now - this.warnedAt < warnEveryMs) return;
         this.warnedAt = now;
@@ -159,5 +164,5 @@ export class LocalCounters extends Counters {
 }
 
 /** A subject or counter as a key of a map. */
-export const textOf = ({ kind, project, subject, name }: Subject & { readonly name?: string }): string =>
+export const mapKeyOf = ({ kind, project, subject, name }: Subject & { readonly name?: string }): string =>
   JSON.stringify([kind, project, subject, name]);

@@ -2,17 +2,14 @@ import type { DataSource } from 'typeorm';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { retryAtStart } from '../database/transient-error.js';
-import type { Counter, CounterKey, LocalCounters } from './counters.js';
+import type { Counter, CounterKey, LocalCounters, StoredCounter } from './counters.js';
 
 /** Delay of a write. */
 const delayMs = 1_000;
 /** Max counters that a start reads. */
 const maxRead = 100_000;
 
-/**
- * Statement that stores counters; the last one of a key counts. An operator's limit in the table stays until the subject's
- * reset.
- */
+/** Statement that stores counters; the last one of a key counts. An operator's limit stays until the subject's reset. */
 const insertAll = `
   INSERT INTO call_counters AS c (kind, project, subject, name, used, own_limit, resets_at, used_at)
   SELECT DISTINCT ON (1, 2, 3, 4) kind, project, subject, name, used, own,
@@ -34,11 +31,9 @@ const selectLive = `
 /** Statement that deletes counters whose time is over. */
 export const deleteOld = "DELETE FROM call_counters WHERE resets_at < now() - interval '1 minute'";
 
-type Row = CounterKey & { readonly used: number; readonly limit: number | null; readonly resetsAt: number };
-
 /** A counter as `insertAll` reads it. */
-const rowOf = ({ key, of, used, ownLimit: own, usedAt: called }: Counter) => {
-  return { ...key, used, own, resets: of.resetsAt, called };
+const rowOf = ({ key, owner, used, ownLimit: own, usedAt: called }: Counter) => {
+  return { ...key, used, own, resets: owner.resetsAt, called };
 };
 
 /** Stores the counters of budgets a second later in the database, so that they survive a restart. */
@@ -52,13 +47,13 @@ export class KeptCounters extends WriteBehind<Counter> {
       deleteOlder: () => db.query(deleteOld),
     };
     super('budgets', local.changes, rowStore, 0, delayMs);
-    local.stored = () => this.flush();
+    local.store = () => this.flush();
   }
 
   override async onModuleInit(): Promise<void> {
-    const rows = await retryAtStart(() => this.db.query<Row[]>(selectLive));
-    for (const { limit, ...row } of rows.reverse())
-      this.local.set(row, { ...row, limit: limit ?? undefined });
+    const rows = await retryAtStart(() => this.db.query<(CounterKey & StoredCounter)[]>(selectLive));
+    // The last used one last, because the least recently set ones are evicted first.
+    for (const row of rows.reverse()) this.local.set(row, row);
     void super.onModuleInit();
   }
 }

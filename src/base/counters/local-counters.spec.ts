@@ -60,8 +60,8 @@ describe('LocalCounters', () => {
   it('lets a unit that is released after a reset change nothing', () => {
     const { counters, changed, take, grants } = setUp(1);
     const { release } = take();
-    counters.forgotten(subject('inc-1'));
-    expect(changed[0]?.of.resetsAt).toBe(0);
+    counters.forget(subject('inc-1'));
+    expect(changed[0]?.owner.resetsAt).toBe(0);
     expect(grants(1)).toEqual([true]);
     const { length } = changed;
     release();
@@ -79,10 +79,10 @@ describe('LocalCounters', () => {
     const { counters, take } = setUp();
     const limit = (own?: number) => take('inc-1', 'search', own).limit;
     expect(limit()).toBe(3);
-    counters.limited(subject('inc-1'), { '': 20 }, 1_060_000);
+    counters.applyLimits(subject('inc-1'), { '': 20 }, 1_060_000);
     expect(limit()).toBe(20);
     expect(limit(15)).toBe(15);
-    counters.limited(subject('inc-1'), { search: 40 }, 1_060_000);
+    counters.applyLimits(subject('inc-1'), { search: 40 }, 1_060_000);
     expect(limit(15)).toBe(40);
     expect(take('inc-2', 'search', 0).limit).toBe(0);
   });
@@ -90,7 +90,7 @@ describe('LocalCounters', () => {
   it('lets a spent tool go on after a raise', () => {
     const { counters, grants } = setUp();
     expect(grants(4).at(-1)).toBe(false);
-    counters.limited(subject('inc-1'), { search: 5 }, 1_060_000);
+    counters.applyLimits(subject('inc-1'), { search: 5 }, 1_060_000);
     expect(grants(3)).toEqual([true, true, false]);
   });
 

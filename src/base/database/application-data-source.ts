@@ -1,6 +1,10 @@
 import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { endsWithin } from '../common/abortable.js';
+import { DatabaseUnavailable } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import { StartError } from '../common/start-error.js';
 import type { AppConfig } from '../config/app-config.js';
 import { DatabaseClient, DatabaseHealth, suspiciousMs } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
@@ -8,9 +12,6 @@ import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
 import { migrate, type MigrationClass } from './migrate.js';
 import { timeouts } from './timeouts.js';
-import { DatabaseUnavailable } from '../common/errors.js';
-import { endsWithin } from '../common/abortable.js';
-import { newId } from '../common/ids.js';
 
 /** Timeout of the notification in the check of the session. */
 const notificationTimeoutMs = 10_000;
@@ -19,15 +20,10 @@ const noSession =
   `A notification did not arrive within ${notificationTimeoutMs / 1_000} s: the address of the database leads to a pooler in transaction mode. ` +
   'Let DATABASE_SESSION_URL name the direct address of the same database, or set the pooler to session mode.';
 
-/** An error for the operator, without a stack trace. */
-class NoSession extends Error {
-  override readonly stack = this.message;
-}
-
 /**
  * Checks that a connection gets notifications. Through a pooler in transaction mode it gets none, because the pooler gives
  * the listening session to another client.
- * @throws NoSession, or the driver's error
+ * @throws StartError, or the driver's error
  */
 export async function assertSession(url: string): Promise<void> {
   const options = {
@@ -44,7 +40,7 @@ export async function assertSession(url: string): Promise<void> {
     await listener.query(`LISTEN ${channel}`);
     await sender.connect();
     await sender.query('SELECT pg_notify($1, $2)', [channel, '']);
-    if (!(await endsWithin(notificationTimeoutMs, arrived.promise))) throw new NoSession(noSession);
+    if (!(await endsWithin(notificationTimeoutMs, arrived.promise))) throw new StartError(noSession);
   } finally {
     await Promise.all([listener.end(), sender.end()]);
   }
@@ -83,16 +79,17 @@ export class ApplicationDataSource extends DataSource {
 
   /**
    * Starts the embedded server unless DATABASE_URL is set, applies pending migrations and connects.
-   * @throws EmbeddedPostgresError, NoSession, or the driver's error; no server is left running
+   * @throws StartError, or the driver's error; no server is left running
    */
-  static async open({ config, migrations, entities }: DatabaseSetup): Promise<ApplicationDataSource> {
+  static async open(setup: DatabaseSetup): Promise<ApplicationDataSource> {
+    const { config, migrations } = setup;
     const server = await startServer(config);
     try {
       const { sessionUrl = server.url, pingMs } = config.database;
       // Checked before the migrations, because a pooler in transaction mode would never release their lock.
       await assertSession(sessionUrl);
       await migrate(sessionUrl, migrations);
-      const options = optionsFor(config.database, server.url, entities);
+      const options = optionsFor(setup, server.url);
       const dataSource = new ApplicationDataSource(options, server, sessionUrl, pingMs);
       await dataSource.initialize();
       await dataSource.health.start();
@@ -130,11 +127,7 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
 const idleMs = 120_000;
 
 /** TypeORM's options. All four timeouts are needed. The health ping detects a frozen server before they expire. */
-function optionsFor(
-  database: AppConfig['database'],
-  url: string,
-  entities: DatabaseSetup['entities'] = [],
-): DataSourceOptions {
+function optionsFor({ config: { database }, entities = [] }: DatabaseSetup, url: string): DataSourceOptions {
   const text = timeouts(database.statementTimeoutMs, database.idleInTransactionTimeoutMs);
   const setting = { text, query_timeout: database.connectTimeoutMs };
   return {
@@ -164,7 +157,7 @@ type Obtained = [connection: DatabaseClient, release: (error?: Error) => void];
 /** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {
   /** Functions that end waits for a connection. */
-  private readonly waits = new Set<(error: Error) => void>();
+  private readonly rejectWaits = new Set<(error: Error) => void>();
 
   constructor(
     dataSource: DataSource,
@@ -179,27 +172,27 @@ class GuardedDriver extends PostgresDriver {
     const { promise: broken, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => this.health.suspect(), suspiciousMs);
     const obtained = super.obtainMasterConnection() as Promise<Obtained>;
-    this.waits.add(reject);
+    this.rejectWaits.add(reject);
     try {
       const [connection, release] = await Promise.race([obtained, broken]);
-      const end: typeof release = (error) => {
+      const releaseAndClear: typeof release = (error) => {
         clearTimeout(timer);
         release(error);
       };
-      return [connection, end];
+      return [connection, releaseAndClear];
     } catch (error) {
       clearTimeout(timer);
       // The connection may still be obtained; then nobody waits for it.
       obtained.then(([, release]) => release()).catch(() => undefined);
       throw new DatabaseUnavailable(String(error), { cause: error });
     } finally {
-      this.waits.delete(reject);
+      this.rejectWaits.delete(reject);
     }
   }
 
   /** Destroys all connections in use, so that waiting on a dead server fails at once. */
   breakAll(): void {
-    for (const end of this.waits) end(new Error('the server does not answer'));
+    for (const reject of this.rejectWaits) reject(new Error('the server does not answer'));
     for (const runner of this.connectedQueryRunners) {
       void (runner.connect() as Promise<DatabaseClient>).then(({ connection }) =>
         connection.stream.destroy(new Error('Connection terminated: the server does not answer')),

@@ -15,10 +15,7 @@ export type Column<Row> = readonly [type: string, valueOf: (row: Row) => Cell];
 export class ColumnArrays<Row> {
   /** Column names: `tool_name` for `toolName`. */
   readonly names: readonly string[];
-  /**
-   * A `SELECT` of all rows. Uses `unnest` in the select list, because `FROM unnest(…)` materialises each array first and
-   * is slower.
-   */
+  /** A `SELECT` of all rows, by `unnest` in the select list: `FROM unnest(…)` materialises each array first and is slower. */
   readonly select: string;
 
   constructor(private readonly columns: Readonly<Record<string, Column<Row>>>) {

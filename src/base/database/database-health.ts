@@ -97,7 +97,7 @@ export class DatabaseHealth {
   }
 
   /** Runs a short statement in this session. @throws DatabaseUnavailable without a connection, or the driver's error */
-  async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+  async query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
     if (!this.client || !this.isListening) throw new DatabaseUnavailable(this.silence ?? 'not connected');
     return (await this.client.queryInTurn<Row>(text, values)).rows;
   }
@@ -136,14 +136,14 @@ export class DatabaseHealth {
   /** Asks the database for its time, and notes the result. */
   private async ping(): Promise<void> {
     const startedAt = performance.now();
-    const took = (): number => Math.round(performance.now() - startedAt);
+    const elapsedMs = (): number => Math.round(performance.now() - startedAt);
     try {
       const client = this.client ?? (await this.connect());
       const { rows } = await client.queryInTurn<{ ms: number }>(selectTime);
-      const errorMs = took() / 2;
+      const errorMs = elapsedMs() / 2;
       this.time = { ms: rows[0]?.ms ?? 0, at: startedAt + errorMs, errorMs };
       if (this.part.status === 'down') this.logger.log('The database answers again');
-      this.part = { status: 'up', responseTime: took() };
+      this.part = { status: 'up', responseTime: elapsedMs() };
       this.silence = undefined;
       this.failures = 0;
     } catch (error) {
@@ -151,7 +151,7 @@ export class DatabaseHealth {
       this.failures += 1;
       this.loop.hasten(this.failures === 1 ? 0 : retryPauseMs);
       // One failure may be our own: a busy event loop may fire timers before it reads the answer.
-      if (this.failures > 1) this.onFailure(error as NodeJS.ErrnoException, took());
+      if (this.failures > 1) this.onFailure(error as NodeJS.ErrnoException, elapsedMs());
     }
   }
 
@@ -162,9 +162,9 @@ export class DatabaseHealth {
     if (this.part.status === 'up') this.logger.error(`The database does not answer: ${reason}`);
     this.part = { status: 'down', message: 'does not answer', responseTime };
     // Connections that are open may still work if new ones are refused, unless the server starts or stops.
-    const refused = error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
-    this.silence = refused ? undefined : reason;
-    if (!refused) this.onSilence();
+    const isRefusal = error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
+    this.silence = isRefusal ? undefined : reason;
+    if (!isRefusal) this.onSilence();
   }
 
   private async connect(): Promise<DatabaseClient> {
@@ -206,7 +206,7 @@ export class DatabaseClient extends pg.Client {
   /** Ends with the last statement of `queryInTurn`. */
   private last: Promise<unknown> = Promise.resolve();
 
-  constructor(config?: string | pg.ClientConfig) {
+  constructor(config: pg.ClientConfig) {
     super(config);
     // The pool removes its error listener a moment before TypeORM adds its own. An error in between would be uncaught
     // and end the process. The next query on the connection fails anyway.

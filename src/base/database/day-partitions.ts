@@ -33,12 +33,9 @@ export class DayPartitions {
 
   /**
    * Drops a day's partition. Only writers to that day wait.
-   * @param count counts the rows to be dropped, by the day's suffix, in the same transaction
+   * @param count prepares the drop in the same transaction, and counts the dropped rows; `suffix`: that of the day's tables
    */
-  drop(
-    day: number,
-    count: (db: EntityManager, suffix: string) => Promise<number> = () => Promise.resolve(0),
-  ): Promise<number> {
+  drop(day: number, count: (db: EntityManager, suffix: string) => Promise<number>): Promise<number> {
     const suffix = new Date(day).toISOString().slice(0, 10).replaceAll('-', '');
     return this.locking(async (db) => {
       await db.query(`LOCK TABLE ${this.tables[0]}_${suffix} IN SHARE ROW EXCLUSIVE MODE`);

@@ -37,15 +37,16 @@ export class FleetBarrier {
   ) {
     database.changes.subscribe((payload) => {
       const [word, id = '', replica = ''] = payload.split(' ');
-      if (word === 'sync') void this.confirm(id);
+      if (word === 'sync')
+        void this.reply(id, `synced ${id} ${this.replicas.id}`, () => this.follower.caughtUp());
       if (word === 'flush')
-        void this.reply(`flushed ${id}`, () => Promise.all(this.journals.map((each) => each.flush())));
+        void this.reply(id, `flushed ${id}`, () => Promise.all(this.journals.map((each) => each.flush())));
       if (word === 'synced') this.questions.get(id)?.(replica);
     });
   }
 
   /** Adds a function that stores delayed writes of a change, such as its event. `pass` calls it. */
-  add(write: () => Promise<void>): void {
+  addWriter(write: () => Promise<void>): void {
     this.writers.push(write);
   }
 
@@ -83,29 +84,14 @@ export class FleetBarrier {
     return [...missing.values()];
   }
 
-  /** Replies to `sync <id>`. This replica's own question needs no notification. */
-  private confirm(id: string): Promise<void> {
-    const { id: self } = this.replicas;
+  /** Replies to a question when `work` is done. A failed reply is ignored, because the question has a timeout. */
+  private async reply(id: string, answer: string, work: () => Promise<unknown>): Promise<void> {
     const ownQuestion = this.questions.get(id);
-    return this.reply(
-      `synced ${id} ${self}`,
-      () => this.follower.caughtUp(),
-      ownQuestion && (() => ownQuestion(self)),
-    );
-  }
-
-  /**
-   * Replies when `work` is done, by a notification unless `send` is given. A failed reply is ignored, because the question
-   * has a timeout.
-   */
-  private async reply(
-    answer: string,
-    work: () => Promise<unknown>,
-    send: () => unknown = () => this.database.query(sendNotification, [answer]),
-  ): Promise<void> {
     try {
       await work();
-      await send();
+      // This replica's own question needs no notification.
+      if (ownQuestion) ownQuestion(this.replicas.id);
+      else await this.database.query(sendNotification, [answer]);
     } catch (error) {
       this.logger.debug(error, `not confirmed: ${answer}`);
     }

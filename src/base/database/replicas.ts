@@ -51,11 +51,8 @@ export interface Replica {
   readonly parts: Readonly<Record<string, PartHealth>>;
 }
 
-/**
- * The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid collisions with locks of other
- * programs.
- */
-const houseLock = BigInt('0x686f7573656b6570');
+/** The advisory lock of the elected replica (`keepsHouse`): 'housekep' in ASCII, to avoid the keys of other programs. */
+const houseLock = 0x686f7573656b6570n;
 
 /**
  * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at
@@ -75,7 +72,7 @@ const writeBeat = `
       SELECT json_agg(json_build_object('id', id, 'name', ${replicaName}, 'isAlive', ${aliveCondition}))
       FROM replicas WHERE id <> $1
     ) AS others,
-    pg_try_advisory_lock(${houseLock}) AS keeps,
+    pg_try_advisory_lock(${houseLock}) AS held,
     CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${aliveCondition})
       THEN pg_notify('toolkeeper', 'replicas') END`;
 
@@ -97,7 +94,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** The other replicas, as of the last heartbeat. */
   others: readonly Sibling[] = [];
   /** Whether this session held the lock at the last heartbeat. */
-  private keeps = false;
+  private isElected = false;
   /** Emits when this replica is elected for the work that one replica does for all. */
   readonly elected = new TypedEvents<void>((error) => this.logger.error(error));
   /** Id of this process. */
@@ -125,7 +122,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.loop.start(0);
     this.database.connections.subscribe(() => {
       // The lock ended with the previous connection.
-      this.keeps = false;
+      this.isElected = false;
       this.loop.hasten(0);
     });
     this.database.changes.subscribe((changed) => {
@@ -149,7 +146,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
    * when that ends, another replica takes over with its next heartbeat.
    */
   get keepsHouse(): boolean {
-    return this.keeps && this.database.listens;
+    return this.isElected && this.database.listens;
   }
 
   /** Replicas that have not stopped, oldest first. @throws the database's error */
@@ -175,11 +172,11 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: Sibling[] | null; keeps: boolean }>(writeBeat, row);
+    const [answer] = await this.database.query<{ others: Sibling[] | null; held: boolean }>(writeBeat, row);
     const wasElected = this.keepsHouse;
     this.others = answer?.others ?? [];
-    this.keeps = answer?.keeps ?? false;
-    if (this.keeps && !wasElected) this.elected.emit();
+    this.isElected = answer?.held ?? false;
+    if (this.isElected && !wasElected) this.elected.emit();
   }
 
   /** Base URL at which other replicas reach this one; null until the server listens. */

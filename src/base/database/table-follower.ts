@@ -36,16 +36,13 @@ export class TableFollower implements BeforeApplicationShutdown {
     });
   }
 
-  /**
-   * Reads at once, and after each change until the shutdown.
-   * @param read reads the changes; reads of one table never overlap
-   */
+  /** Reads at once, and after each change until the shutdown. @param read reads the changes; its runs never overlap */
   follow({ table, what, everyMs = safetyReadMs }: Followed, read: () => Promise<void>): void {
-    const failed = (error: unknown, again: boolean): void => {
+    const reportFailure = (error: unknown, again: boolean): void => {
       // Logged once, because the database may be unavailable for long.
       if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
-    this.tables.set(new FollowedTable(this.database, read, everyMs, failed), table);
+    this.tables.set(new FollowedTable(this.database, read, everyMs, reportFailure), table);
   }
 
   /** Resolves when all changes that the database has notified of so far were read. @throws the error of a read */

@@ -2,16 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseUnavailable, isDatabaseUnavailable } from '../common/errors.js';
 
 /** Error codes of failed connections. */
-const networkCodes: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-]);
+const networkCodes = new Set(
+  'ECONNREFUSED ECONNRESET EPIPE ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ETIMEDOUT'.split(' '),
+);
 /** SQLSTATEs of a server that is starting, restarting or full. */
 const transientStates = new Set(['57P03', '53300']);
 

@@ -23,6 +23,15 @@ interface StaffedQueue {
   workers: number;
 }
 
+/** A job to add. */
+interface NewJob {
+  readonly id: string;
+  readonly data: object;
+  /** Absent for the server's own jobs. */
+  readonly caller?: string | undefined;
+  readonly priority?: number;
+}
+
 /** Counts of waiting jobs, the priority of the caller's next one, and whether the job itself is stored already. */
 type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
@@ -69,9 +78,11 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly starts = new SingleFlight<PgBoss>();
   private boss: PgBoss | undefined;
   private notifiedAt = 0;
+  /** Calls of `submit` in progress, limited per caller and run one after another. */
   private readonly submits = new CallerSlots(max.own);
-  private readonly oneAtATime = new KeyedMutex();
+  private readonly submitsInOrder = new KeyedMutex();
   private readonly loop: IntervalLoop;
+  private readonly warn = (error: unknown): void => this.logger.warn(String(error));
 
   constructor(
     @InjectDataSource() private readonly db: DataSource,
@@ -79,11 +90,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly lifecycle: Lifecycle,
     private readonly startupWork: StartupWork,
   ) {
-    this.loop = new IntervalLoop(
-      async () => this.wakeAll(),
-      pollMs,
-      (error) => this.logger.warn(String(error)),
-    );
+    this.loop = new IntervalLoop(async () => this.wakeAll(), pollMs, this.warn);
     lifecycle.drainSignal.addEventListener('abort', () => {
       for (const name of this.queues.keys()) void this.boss?.offWork(name, { wait: false });
     });
@@ -94,12 +101,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.queues.set(queue.name, { queue, idle: new Set(), reserve: new Set(), workers: 0 });
   }
 
-  /**
-   * Adds a job, unless one with this id exists.
-   * @param caller absent for the server's own jobs
-   * @throws the database's error
-   */
-  async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
+  /** Adds a job, unless one with its id exists. @throws the database's error */
+  async send(queue: string, { id, data, caller, priority = 0 }: NewJob): Promise<void> {
     const boss = await this.started();
     await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
     this.wakeHereOrElsewhere(boss, queue);
@@ -135,15 +138,15 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       const { own, bytes, all, priority, exists } = waiting;
       if (exists) return;
       if (own >= max.own || bytes >= max.bytes || all >= max.all) throw queueFull();
-      await this.send(queue, id, data, caller, priority);
+      await this.send(queue, { id, data, caller, priority });
     };
-    return this.oneAtATime.run(caller, submit).finally(release);
+    return this.submitsInOrder.run(caller, submit).finally(release);
   }
 
   /** Runs a transaction and sends the jobs that it returns, all or nothing. @throws the database's error */
   async sendWith(
     queue: string,
-    store: (manager: EntityManager) => Promise<{ readonly id: string; readonly data: object }[]>,
+    store: (manager: EntityManager) => Promise<Pick<NewJob, 'id' | 'data'>[]>,
   ): Promise<void> {
     // Before the transaction, because the queue may have to make its tables.
     const boss = await this.started();
@@ -184,11 +187,10 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   onApplicationBootstrap(): void {
-    const warn = (error: unknown): void => this.logger.warn(String(error));
     this.database.changes.subscribe((changed) => {
-      if (changed === jobsNotice) this.started().then(() => this.wakeAll(), warn);
+      if (changed === jobsNotice) this.started().then(() => this.wakeAll(), this.warn);
     });
-    this.resume().catch(warn);
+    this.resume().catch(this.warn);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -269,14 +271,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const { state } = this.lifecycle;
     // Jobs need the tools, which are loaded at the start.
     if (state === 'starting' || state === 'draining' || !this.startupWork.isSettled()) return false;
+    const { queue, idle, reserve, workers } = staffed;
     // The reserve last, because it does not take all jobs.
-    const [id] = [...staffed.idle].sort(
-      (a, b) => Number(staffed.reserve.has(a)) - Number(staffed.reserve.has(b)),
-    );
-    if (id !== undefined) boss.notifyWorker(id);
-    else if (staffed.workers < staffed.queue.concurrency)
-      void this.startWorker(boss, staffed).catch((error: unknown) => this.logger.warn(String(error)));
-    else return false;
+    const [id] = [...idle].sort((a, b) => Number(reserve.has(a)) - Number(reserve.has(b)));
+    if (id === undefined && workers >= queue.concurrency) return false;
+    if (id === undefined) void this.startWorker(boss, staffed).catch(this.warn);
+    else boss.notifyWorker(id);
     return true;
   }
 

@@ -87,8 +87,7 @@ export class WebhookQueue {
 
   /** Queues a message unless its id was queued before. @throws the database's error */
   async send(webhook: Webhook): Promise<void> {
-    const { id, data } = jobOf(webhook);
-    await this.jobs.send(queue, id, data, webhook.caller ?? undefined);
+    await this.jobs.send(queue, { ...jobOf(webhook), caller: webhook.caller ?? undefined });
   }
 
   /** Queues the messages of a transaction and commits both, or neither. @throws the database's error */

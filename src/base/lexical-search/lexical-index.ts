@@ -39,29 +39,29 @@ export class LexicalIndex {
     fields: readonly Field<T>[],
     readTerms: ReadTerms,
   ): Promise<LexicalIndex> {
-    const boosts = fields.map(({ boost }) => boost);
-    const allBoosts = boosts.reduce((sum, boost) => sum + boost, 0);
     const occurrencesOf = new Map<string, Occurrences>();
-    const lengths = fields.map(() => new Uint32Array(items.length));
+    /** The fields, with the number of terms in each item. */
+    const read = fields.map((field) => ({ ...field, lengths: new Uint32Array(items.length) }));
     await yieldingForEach(items, (item, place) => {
-      fields.forEach(({ text }, at) => {
-        const terms = termCounts(text(item), readTerms);
-        const length = lengths[at];
-        if (length) length[place] = [...terms.values()].reduce((sum, times) => sum + times, 0);
-        for (const [term, times] of terms) {
+      for (const [field, { text, lengths }] of read.entries()) {
+        const terms = readTerms(text(item));
+        lengths[place] = terms.length;
+        for (const [term, times] of countsOf(terms)) {
           const occurrences = occurrencesOf.get(term);
-          if (occurrences) occurrences.push(place, at, times);
-          else occurrencesOf.set(term, [place, at, times]);
+          if (occurrences) occurrences.push(place, field, times);
+          else occurrencesOf.set(term, [place, field, times]);
         }
-      });
+      }
     });
+    const boosts = fields.map(({ boost }) => boost);
+    const allBoosts = sumOf(boosts);
     const written = Float64Array.from(items, (_, place) =>
-      boosts.reduce((sum, boost, at) => sum + (lengths[at]?.[place] ? boost / allBoosts : 0), 0),
+      sumOf(read.map(({ boost, lengths }) => (lengths[place] ? boost / allBoosts : 0))),
     );
-    const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / items.length);
+    const averages = read.map(({ lengths }) => sumOf(lengths) / items.length);
     /** BM25's factor for the length of a field of an item. */
-    const norm = (at: number, place: number): number =>
-      1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
+    const norm = (field: number, place: number): number =>
+      1 - bm25.b + (bm25.b * (read[field]?.lengths[place] ?? 0)) / (averages[field] || 1);
     const postings = new Map<string, Postings>();
     await yieldingForEach(occurrencesOf, ([term, occurrences]) => {
       postings.set(term, scored(occurrences, boosts, items.length, norm));
@@ -85,14 +85,14 @@ function scored(
   occurrences: Occurrences,
   boosts: readonly number[],
   items: number,
-  norm: (at: number, place: number) => number,
+  norm: (field: number, place: number) => number,
 ): Postings {
   const itemsByField = boosts.map(() => 0);
   for (let at = 1; at < occurrences.length; at += 3) {
     const field = occurrences[at] ?? 0;
     itemsByField[field] = (itemsByField[field] ?? 0) + 1;
   }
-  const weights = boosts.map((boost, at) => boost * inverseFrequency(itemsByField[at] ?? 0, items));
+  const weights = boosts.map((boost, field) => boost * inverseFrequency(itemsByField[field] ?? 0, items));
   const scores = new Map<number, number>();
   for (let at = 0; at < occurrences.length; at += 3) {
     const [place = 0, field = 0, times = 0] = [occurrences[at], occurrences[at + 1], occurrences[at + 2]];
@@ -102,11 +102,17 @@ function scored(
   return { places: Int32Array.from(scores.keys()), scores: Float32Array.from(scores.values()) };
 }
 
-/** The terms of a text, with the number of times that each occurs. */
-function termCounts(text: string, readTerms: ReadTerms): Map<string, number> {
-  const times = new Map<string, number>();
-  for (const term of readTerms(text)) times.set(term, (times.get(term) ?? 0) + 1);
-  return times;
+/** The distinct terms, with the number of times that each occurs. */
+function countsOf(terms: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
+  return counts;
+}
+
+function sumOf(values: Iterable<number>): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
 }
 
 /** A phrase, with the places of the items that have it. */

@@ -28,13 +28,8 @@ const enoughWeight = 0.85;
 const scale = { floor: 0, cut: 0.44 };
 
 /** The confidence of a match, 0 to 1; 0.70 and above is worth showing. */
-export function lexicalConfidence({
-  strength,
-  matchedWeight,
-  queryWeight,
-  written,
-  showsPhrase,
-}: LexicalEvidence): number {
+export function lexicalConfidence(evidence: LexicalEvidence): number {
+  const { strength, matchedWeight, queryWeight, written, showsPhrase } = evidence;
   if (matchedWeight <= 0) return 0;
   // A long query need not match whole.
   const neededWeight = Math.min(queryWeight, enoughWords);
@@ -117,17 +112,14 @@ export class LexicalSearch {
     }
     const withPhrase = this.phrases.placesIn(new Set(terms));
     return {
-      confidenceAt: (place) => {
-        const matchedWeight = matchedWeights[place] ?? 0;
-        if (matchedWeight <= 0) return 0;
-        return lexicalConfidence({
+      confidenceAt: (place) =>
+        lexicalConfidence({
           strength: strength[place] ?? 0,
-          matchedWeight,
+          matchedWeight: matchedWeights[place] ?? 0,
           queryWeight,
           written: this.index.written[place] ?? 1,
           showsPhrase: withPhrase.has(place),
-        });
-      },
+        }),
       matchedAt: (place) => terms.filter((term) => this.index.find(term)?.places.includes(place)),
     };
   }
@@ -142,9 +134,7 @@ export class LexicalSearch {
 /** Min confidence of a result that is worth showing; the default threshold of callers. */
 const worthShowing = 0.7;
 
-/**
- * Maps a raw score linearly to the common scale: floor → 0, cut → 0.70, 1 → 1. The cut separates right answers from noise.
- */
+/** Maps a raw score linearly to the common scale: floor → 0, cut → 0.70, 1 → 1. The cut separates right answers from noise. */
 export function calibrated(
   raw: number,
   { floor, cut }: { readonly floor: number; readonly cut: number },

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { Metric } from 'prom-client';
 
 /** Health of one part of the server, with optional figures. Probes are public, so nothing in it may be secret. */
 export interface PartHealth {
@@ -9,7 +8,7 @@ export interface PartHealth {
 }
 
 /** Checks one part. It must end by itself and must not throw. */
-export type HealthCheck = () => PartHealth | Promise<PartHealth>;
+type HealthCheck = () => PartHealth | Promise<PartHealth>;
 
 /** Health checks and metric samplers, which modules register for readiness and /metrics. */
 @Injectable()
@@ -35,21 +34,5 @@ export class Contributors {
   /** Calls all samplers. */
   sample(): void {
     for (const sample of this.samplers) sample();
-  }
-}
-
-/**
- * Removes a deleted tool's series (label `tool`), so that the number of series stays bounded. It must be called after the
- * tool's last process and call have ended, because a late count would create a series again.
- */
-export async function forgetTool(tool: string, metrics: readonly Metric[]): Promise<void> {
-  for (const metric of metrics) {
-    const { values } = await metric.get();
-    const own = values.filter(({ labels }) => labels.tool === tool).map(({ labels }) => labels);
-    for (const labels of own) {
-      // A histogram lists each bucket, but is removed by its labels without `le`.
-      const { le: _bucket, ...series } = labels as Record<string, string | number>;
-      metric.remove(series);
-    }
   }
 }

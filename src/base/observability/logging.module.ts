@@ -10,13 +10,9 @@ import { ToolLog } from './tool-log.js';
 class RequestContextModule {}
 
 /** Log contexts of Nest that write a line for each route and module at the start. */
-const startContexts: ReadonlySet<unknown> = new Set([
-  'NestFactory',
-  'InstanceLoader',
-  'RoutesResolver',
-  'RouterExplorer',
-  'NestApplication',
-]);
+const startContexts: ReadonlySet<unknown> = new Set(
+  'NestFactory InstanceLoader RoutesResolver RouterExplorer NestApplication'.split(' '),
+);
 
 @Global()
 @Module({
@@ -34,22 +30,12 @@ const startContexts: ReadonlySet<unknown> = new Set([
 export class LoggingModule {}
 
 /** Names of members whose values are redacted. */
-const secretNames = [
-  'authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'password',
-  'apiKey',
-  'adminKey',
-  'env.*',
-];
+const secretNames = 'authorization cookie set-cookie x-api-key password apiKey adminKey env.*'.split(' ');
 
 /** Drops Nest's lines of the start, unless the level is debug. */
 function logMethod(this: pino.Logger, args: Parameters<pino.LogFn>, method: pino.LogFn): void {
-  const [entry] = args as readonly unknown[];
-  const context =
-    typeof entry === 'object' && entry !== null && 'context' in entry ? entry.context : undefined;
+  const [entry] = args as readonly ({ readonly context?: unknown } | string | null | undefined)[];
+  const context = typeof entry === 'object' ? entry?.context : undefined;
   if (!startContexts.has(context) || this.isLevelEnabled('debug')) method.apply(this, args);
 }
 
@@ -68,7 +54,7 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
         return id === undefined ? {} : { req: { id } };
       },
       redact: { paths: secretNames.flatMap(atTopAndBelow), censor: '[redacted]' },
-      hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey), logMethod },
+      hooks: { streamWrite: (line: string) => redacted(line, config.auth.adminKey), logMethod },
       wrapSerializers: false,
       serializers: { err: withoutStatement },
     },
@@ -87,7 +73,7 @@ export function withoutStatement(error: unknown): unknown {
 }
 
 /** Redacts the operator's key, and passwords in URLs, anywhere in a line. */
-export function withoutSecrets(line: string, adminKey: string | undefined): string {
+export function redacted(line: string, adminKey: string | undefined): string {
   const clean = adminKey ? line.replaceAll(adminKey, '[redacted]') : line;
   return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');
 }

@@ -4,31 +4,28 @@ import { networkInterfaces } from 'node:os';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** The port of a rule. */
-interface OnPort {
-  /** Absent: 80 and 443. */
-  readonly port?: number;
-}
-
 /** An allowed host, or all hosts below a domain. */
-export interface HostRule extends OnPort {
+interface HostRule {
   /** Lower case, without a trailing dot; an address without brackets. */
   readonly host: string;
   /** Whether the rule is `*.host`: all names below the host, not the host itself. */
   readonly below: boolean;
+  /** Absent: 80 and 443. */
+  readonly port?: number;
 }
 
-interface NetworkRule extends OnPort {
+/** An allowed network: an address in it, and the bits that all its addresses have in common. */
+interface NetworkRule extends Pick<HostRule, 'port'> {
   readonly network: [Address, number];
 }
 
 const webPorts: readonly number[] = [80, 443];
 
-const isOnPort = (rule: OnPort, port: number): boolean =>
+const isOnPort = (rule: Pick<HostRule, 'port'>, port: number): boolean =>
   rule.port === undefined ? webPorts.includes(port) : rule.port === port;
 
-/** The port in a rule's digits; undefined if it is out of range. */
-function portIn(digits: string | undefined): OnPort | undefined {
+/** The port of a rule, by its digits if it has any; undefined if they are out of range. */
+function portIn(digits: string | undefined): Pick<HostRule, 'port'> | undefined {
   if (digits === undefined) return {};
   const port = Number(digits);
   return port > 0 && port < 65_536 ? { port } : undefined;
@@ -60,10 +57,12 @@ export class HostRules {
   /** The rule that allows a host on a port; an exact one takes precedence. */
   find(host: string, port: number): HostRule | undefined {
     const name = nameOf(host);
-    const matches = (rule: HostRule): boolean =>
-      (rule.below ? isIP(name) === 0 && name.endsWith(`.${rule.host}`) : rule.host === name) &&
-      isOnPort(rule, port);
-    return this.rules.filter(matches).sort((a, b) => Number(a.below) - Number(b.below))[0];
+    const isBelow = ({ host: domain }: HostRule): boolean => isIP(name) === 0 && name.endsWith(`.${domain}`);
+    const allowing = this.rules.filter((rule) => isOnPort(rule, port));
+    return (
+      allowing.find((rule) => !rule.below && rule.host === name) ??
+      allowing.find((rule) => rule.below && isBelow(rule))
+    );
   }
 }
 

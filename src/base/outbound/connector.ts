@@ -61,10 +61,7 @@ export class Destination {
     this.proxy = rules.isDirect ? undefined : proxyFor(url);
   }
 
-  /**
-   * Checks a literal address, or a name that a proxy resolves; other names are checked on connect.
-   * @throws DestinationRefused
-   */
+  /** Checks a literal address, or a name that a proxy resolves; others are checked on connect. @throws DestinationRefused */
   check(): void {
     const isName = isIP(this.host) === 0;
     if (isName && !this.proxy) return;
@@ -72,10 +69,7 @@ export class Destination {
     if (why !== undefined) throw new DestinationRefused(why);
   }
 
-  /**
-   * An undici dispatcher for the destination, without timeouts after connecting.
-   * @param connections max connections; null: no limit
-   */
+  /** An undici dispatcher for the destination, without timeouts after connecting. @param connections max; null: no limit */
   dispatcher(connections: number | null = null): Dispatcher {
     const { timeout } = this;
     const limits = { connections, headersTimeout: 0, bodyTimeout: 0 };

@@ -5,7 +5,7 @@ import { type ConnectRules, Destination } from './connector.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
 /** The service that a client calls, and its limits. */
-export interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isDirect'> {
+interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isDirect'> {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly connections: number;
@@ -15,6 +15,9 @@ export interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isD
   /** Whether an error quotes the start of the response. Off for services whose responses may contain secrets. */
   readonly quotesErrors?: boolean;
 }
+
+/** An answer whose body may still be unread. */
+type Answer = Dispatcher.ResponseData;
 
 /** Headers of an answer, by their lower-case names. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -41,11 +44,7 @@ export class HttpClient {
     this.dispatcher = new Destination(new URL(settings.origin), settings).dispatcher(settings.connections);
   }
 
-  /**
-   * Sends a request and parses the answer's JSON.
-   * @param limitMs shorter timeout for this request
-   * @throws UpstreamFailure
-   */
+  /** Sends a request and parses the answer's JSON. @param limitMs shorter timeout of this request @throws UpstreamFailure */
   async ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
     const text = await this.within(request, limitMs, async (signal) =>
       this.read(await this.respond(request, signal)),
@@ -57,10 +56,7 @@ export class HttpClient {
     }
   }
 
-  /**
-   * Streams the bytes of an answer. The signal limits its time, the reader its size.
-   * @throws UpstreamFailure before the first byte
-   */
+  /** Streams an answer. The signal limits its time, the reader its size. @throws UpstreamFailure before the first byte */
   async stream(request: HttpRequest): Promise<AsyncIterable<Uint8Array>> {
     const { signal = null } = request;
     try {
@@ -99,31 +95,24 @@ export class HttpClient {
   }
 
   /** The response to a request, before its body is read. @throws UpstreamFailure for a status other than 2xx */
-  private async respond(
-    { onHeaders, ...request }: HttpRequest,
-    signal: AbortSignal | null,
-  ): Promise<Dispatcher.ResponseData> {
+  private async respond({ onHeaders, ...request }: HttpRequest, signal: AbortSignal | null): Promise<Answer> {
     const headers = {
       accept: 'application/json',
       ...(request.body !== undefined && { 'content-type': 'application/json' }),
       ...request.headers,
     };
-    const response = await this.dispatcher.request({
-      origin: this.settings.origin,
-      ...request,
-      headers,
-      signal,
-    });
+    const { origin, quotesErrors } = this.settings;
+    const response = await this.dispatcher.request({ origin, ...request, headers, signal });
     if (response.statusCode >= 200 && response.statusCode < 300) {
       onHeaders?.(response.headers);
       return response;
     }
-    const why = this.settings.quotesErrors ? withoutToken(await beginningOf(response), headers) : '';
+    const why = quotesErrors ? withoutToken(await beginningOf(response), headers) : '';
     drop(response);
     throw failureOf(response, why);
   }
 
-  private async read(response: Dispatcher.ResponseData): Promise<string> {
+  private async read(response: Answer): Promise<string> {
     const { maxResponseBytes } = this.settings;
     const tooLarge = (): UpstreamFailure =>
       new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
@@ -140,21 +129,21 @@ export class HttpClient {
 /** Removes members that could change an object's prototype. */
 const withoutPrototypes = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
-function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
+function failureOf({ statusCode, headers }: Answer, why: string): UpstreamFailure {
   const message = `it answered ${statusCode}${why && `: ${why}`}`;
   const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
-  const failed = (kind: FailureKind, pause = 0): UpstreamFailure =>
+  const failure = (kind: FailureKind, pause = 0): UpstreamFailure =>
     new UpstreamFailure(kind, message, pause, statusCode);
-  if (statusCode === 408) return failed('timeout', pauseMs);
-  if (statusCode === 429) return failed('rate_limited', pauseMs);
-  if (statusCode >= 500) return failed('server_error', pauseMs);
-  return failed(statusCode >= 400 ? 'rejected' : 'redirected');
+  if (statusCode === 408) return failure('timeout', pauseMs);
+  if (statusCode === 429) return failure('rate_limited', pauseMs);
+  if (statusCode >= 500) return failure('server_error', pauseMs);
+  return failure(statusCode >= 400 ? 'rejected' : 'redirected');
 }
 
 /** Max bytes of a response that are read for the quotation in an error, and its max characters. */
 const [quotedBytes, quotedChars] = [2_048, 300];
 
-async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
+async function beginningOf({ body }: Answer): Promise<string> {
   const beginning = await readAtMost(body, quotedBytes);
   return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, quotedChars);
 }
@@ -182,7 +171,7 @@ export function retryAfterMs(header: string | string[] | undefined, now: number)
 }
 
 /** Discards an unread body, which would keep its connection busy. */
-function drop({ body }: Dispatcher.ResponseData): void {
+function drop({ body }: Answer): void {
   body.on('error', () => undefined);
   body.destroy();
 }

@@ -32,10 +32,7 @@ export interface Question<T> extends HttpRequest {
   readonly read: (answer: unknown) => T;
 }
 
-/**
- * Calls to one service. A failed call is retried while a retry may help and time is left. The service's circuit is checked
- * before each try.
- */
+/** Calls to one service, retried while that may help and time is left. The service's circuit is checked before each try. */
 export class UpstreamCalls {
   constructor(
     private readonly settings: RetrySettings,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 
 /** A message, as its receiver checks it (standardwebhooks.com). */
-export interface SignedMessage {
+interface Message {
   /** The same for every try. */
   readonly id: string;
   /** Seconds since 1970, of this try. */
@@ -19,10 +19,7 @@ export const secretBytes = (secret: string): Buffer =>
     : Buffer.from(secret);
 
 /** Headers with which a receiver checks the sender, the message and its age. */
-export function signatureHeaders(
-  secret: Buffer,
-  { id, timestamp, body }: SignedMessage,
-): Record<string, string> {
+export function signatureHeaders(secret: Buffer, { id, timestamp, body }: Message): Record<string, string> {
   const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64');
   return {
     'webhook-id': id,

@@ -1,5 +1,4 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { CallerSlots } from '../common/caller-slots.js';
 import { Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
@@ -7,15 +6,15 @@ import { WorkerEnded } from '../common/worker-calls.js';
 import type { JsonSchema } from './json-schema.js';
 import { type CompiledSchema, compileSchema } from './schema-compiler.js';
 import type { Verdict } from './schema-repair.js';
-import { heapMb, limitMs, type SchemaTrial, SchemaThread, ThreadBusy } from './schema-thread.js';
+import { heapMb, limitMs, type TestResult, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 /**
  * Checks an input against a schema. An invalid input is repaired if its meaning is certain.
  * @param bytes size of the input's JSON, or somewhat more
- * @param holder id of the caller, for the limit of waiting inputs
+ * @param caller id of the caller; each may have only a few waiting inputs
  * @throws Refusal if the check would take too long
  */
-export type InputValidator = (input: unknown, bytes: number, holder?: string) => Verdict | Promise<Verdict>;
+export type InputValidator = (input: unknown, bytes: number, caller?: string) => Verdict | Promise<Verdict>;
 
 /** A compiled schema with its validator. */
 export interface CompiledInput extends InputValidator {
@@ -30,6 +29,9 @@ interface SizedInput {
   readonly bytesAtMost?: number;
 }
 
+/** The member of a tool's definition that is a schema. */
+type SchemaMember = 'inputSchema' | 'outputSchema';
+
 /** Max product of input bytes and schema cost for a check on the event loop. */
 const maxOnLoop = 4_000_000;
 /** Max product of the two for finding and repairing all problems on the event loop. */
@@ -42,11 +44,13 @@ const maxWaiting = 8;
 const maxBytesForAll = 65_536;
 /** Max ratio of an input's JSON to the text that was sent: `1e20` is written with 21 digits. */
 const maxGrowth = 6;
+/** Pause after which a test that the busy machine did not run may be repeated. */
+const testRetryMs = 10_000;
 const maxSchemaBytes = 65_536;
 const maxSchemaDepth = 32;
 
 /** Limits of a tool's input: its size as JSON, and its levels of nesting. */
-export interface InputLimits {
+interface InputLimits {
   readonly maxBytes: number;
   readonly maxDepth: number;
 }
@@ -81,11 +85,8 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
-  private readonly tests = new SchemaThread('schema test', new CallerSlots(Infinity));
-  private readonly validations = new SchemaThread(
-    'input validation',
-    new CallerSlots(maxPerCaller, maxWaiting),
-  );
+  private readonly tests = new SchemaThread('schema test');
+  private readonly validations = new SchemaThread('input validation', maxPerCaller, maxWaiting);
 
   /**
    * Compiles a tool's input schema, after a test in a thread.
@@ -98,9 +99,9 @@ export class InputSchemas implements OnApplicationShutdown {
     const compiled = cost < Infinity ? compileSchema(schema) : undefined;
     // Compiled on demand, because most inputs are valid.
     let allProblems: CompiledSchema | undefined;
-    const validate: InputValidator = (input, bytes, holder) => {
+    const validate: InputValidator = (input, bytes, caller) => {
       const isSmall = bytes <= maxBytesForAll;
-      if (!compiled || bytes * cost > maxOnLoop) return this.validateInThread(text, input, isSmall, holder);
+      if (!compiled || bytes * cost > maxOnLoop) return this.validateInThread(text, input, isSmall, caller);
       const first = guarded(() => compiled.problemsOf(input));
       if (first.length === 0) return first;
       if (isSmall && bytes * cost <= maxRepairOnLoop) {
@@ -109,7 +110,7 @@ export class InputSchemas implements OnApplicationShutdown {
         return guarded(() => repair(input));
       }
       // Reports the first problem if the thread that finds the others fails.
-      return this.validateInThread(text, input, isSmall, holder).catch(() => first);
+      return this.validateInThread(text, input, isSmall, caller).catch(() => first);
     };
     return Object.assign(validate, { schema, warnings });
   }
@@ -130,10 +131,14 @@ export class InputSchemas implements OnApplicationShutdown {
     await Promise.all([this.tests.stop(), this.validations.stop()]);
   }
 
-  private test(given: unknown, member: SchemaMember): Promise<SchemaTrial> {
+  private test(given: unknown, member: SchemaMember): Promise<TestResult> {
     const schema = checkedText(given, member);
-    return this.tests.ask({ schema, isOutput: member === 'outputSchema' }).catch((error: unknown) => {
-      if (error instanceof ThreadBusy) throw untested(error, member);
+    return this.tests.send({ schema, isOutput: member === 'outputSchema' }).catch((error: unknown) => {
+      // The machine is busy, so the schema could not be tested.
+      if (error instanceof ThreadBusy)
+        throw new Problem('tool_unavailable', `${member} could not be tested: ${error.message}`, {
+          retryAfterMs: testRetryMs,
+        });
       const costs = exceededLimit(error);
       if (costs) throw invalidSchema(member, `takes ${costs} to compile and to try out: make it smaller`);
       if (error instanceof WorkerEnded) throw error;
@@ -149,10 +154,10 @@ export class InputSchemas implements OnApplicationShutdown {
     schema: string,
     input: unknown,
     allErrors: boolean,
-    holder: string | undefined,
+    caller: string | undefined,
   ): Promise<Verdict> {
     try {
-      return await this.validations.ask({ schema, input: JSON.stringify(input), allErrors }, holder);
+      return await this.validations.send({ schema, input: JSON.stringify(input), allErrors }, caller);
     } catch (error) {
       if (error instanceof ThreadBusy)
         throw new Refusal('queue_full', messageOf(error), { retryAfterMs: limitMs });
@@ -162,13 +167,11 @@ export class InputSchemas implements OnApplicationShutdown {
       const costs = exceededLimit(error);
       if (!costs) throw error;
       // Finding only the first problem takes less.
-      if (allErrors) return this.validateInThread(schema, input, false, holder);
+      if (allErrors) return this.validateInThread(schema, input, false, caller);
       throw invalidInput(`takes ${costs} to validate: make it smaller`);
     }
   }
 }
-
-type SchemaMember = 'inputSchema' | 'outputSchema';
 
 /** A schema as JSON. @throws Problem `invalid_request` if it is no object or too large */
 function checkedText(schema: unknown, member: SchemaMember): string {
@@ -192,9 +195,8 @@ function guarded<T extends Verdict>(validate: () => T): T {
 }
 
 /** The refusal for a schema whose validator throws, which is the tool's fault. */
-function notValidated(error: unknown): Refusal {
-  return invalidInput(`cannot be validated with the tool's schema: ${messageOf(error)}`);
-}
+const notValidated = (error: unknown): Refusal =>
+  invalidInput(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 
 /** The limit of time or memory for which a thread was ended; undefined if it ended for another reason. */
 function exceededLimit(error: unknown): string | undefined {
@@ -202,12 +204,6 @@ function exceededLimit(error: unknown): string | undefined {
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
   return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
 }
-
-/** The problem of a schema that could not be tested, because the machine is busy. */
-const untested = (error: ThreadBusy, member: SchemaMember): Problem =>
-  new Problem('tool_unavailable', `${member} could not be tested: ${error.message}`, {
-    retryAfterMs: 10_000,
-  });
 
 function invalidInput(detail: string): Refusal {
   return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });

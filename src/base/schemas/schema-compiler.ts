@@ -64,17 +64,17 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   const errorsOf = (input: unknown): ErrorObject[] => (validate(input) ? [] : (validate.errors ?? []));
   return {
     instructions,
-    problemsOf: (input) => (validate(input) ? [] : inWords(validate.errors ?? [], input)),
+    problemsOf: (input) => (validate(input) ? [] : problemsIn(validate.errors ?? [], input)),
     repair: (given) => {
       const { input, errors } = repairInput(given, errorsOf);
-      if (errors.length > 0) return inWords(errors, input);
+      if (errors.length > 0) return problemsIn(errors, input);
       return input === given ? [] : { repaired: input };
     },
   };
 }
 
 /** Ajv's errors as problems of fields. */
-const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[] =>
+const problemsIn = (errors: readonly ErrorObject[], input: unknown): FieldProblem[] =>
   errors
     .slice(0, maxProblems)
     .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
@@ -103,10 +103,12 @@ function patchEvaluated(ajv: SchemaCompiler): void {
 export type SchemaCompiler = Ajv | Ajv2019 | Ajv2020;
 type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaCompiler;
 
-/** A schema with the compiler of its dialect. */
+/** A schema with its dialect. */
 interface InDialect {
   readonly Dialect: Dialect;
-  /** The schema without its `$schema`. */
+  /** The `$schema` of the dialect. */
+  readonly $schema: string;
+  /** The schema without its own `$schema`. */
   readonly keywords: JsonSchema;
   readonly nearest: keyof typeof dialects;
   /** Present if the dialect is unknown, so that the nearest one is used. */
@@ -117,24 +119,22 @@ interface InDialect {
 const knownDialects =
   /^"(|https:\/\/json-schema\.org\/draft\/20(20-12|19-09)\/schema#?|http:\/\/json-schema\.org\/draft-0[67]\/schema#?)"$/;
 
-/** The `$schema` of each known dialect. */
-export const dialects = {
-  'draft-07': 'http://json-schema.org/draft-07/schema#',
-  '2019-09': 'https://json-schema.org/draft/2019-09/schema',
-  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
+/** The compiler of each dialect, and its `$schema`. */
+const dialects = {
+  'draft-07': { Dialect: Ajv, $schema: 'http://json-schema.org/draft-07/schema#' },
+  '2019-09': { Dialect: Ajv2019, $schema: 'https://json-schema.org/draft/2019-09/schema' },
+  '2020-12': { Dialect: Ajv2020, $schema: 'https://json-schema.org/draft/2020-12/schema' },
 } as const;
 
 /** The dialect of a schema, by its `$schema`; default: 2020-12. */
 export function inDialect({ $schema, ...keywords }: JsonSchema): InDialect {
   const named = JSON.stringify($schema ?? '');
-  const draft = /draft[-/]?0?([1-7])\b/i.exec(named)?.[1];
-  const nearest = draft ? 'draft-07' : /2019-09/.test(named) ? '2019-09' : '2020-12';
-  return {
-    Dialect: draft ? Ajv : nearest === '2019-09' ? Ajv2019 : Ajv2020,
-    keywords,
-    nearest,
-    ...(!knownDialects.test(named) && {
-      warning: `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`,
-    }),
-  };
+  const nearest = nearestDialect(named);
+  const warning = `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`;
+  return { ...dialects[nearest], keywords, nearest, ...(!knownDialects.test(named) && { warning }) };
+}
+
+function nearestDialect(named: string): keyof typeof dialects {
+  if (/draft[-/]?0?[1-7]\b/i.test(named)) return 'draft-07';
+  return named.includes('2019-09') ? '2019-09' : '2020-12';
 }

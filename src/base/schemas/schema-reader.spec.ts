@@ -9,7 +9,17 @@ const read = (schema: object): JsonSchema => readSchema(schema as JsonSchema, no
 const a = (schema: unknown) => ({ properties: { a: schema } });
 
 describe('is read as what it means', () => {
-  it.each<[string, object, object]>([
+  /** Names of types in other languages. */
+  const languages = {
+    integer: 'int long Integer',
+    number: 'float double',
+    string: 'str file String',
+    boolean: 'bool',
+    array: 'list',
+    object: 'dict',
+    null: 'none',
+  };
+  it.each<readonly [string, object, object]>([
     ['a limit of draft-04', a({ minimum: 1, exclusiveMinimum: true }), a({ exclusiveMinimum: 1 })],
     ['the other limit', a({ maximum: 1, exclusiveMaximum: true }), a({ exclusiveMaximum: 1 })],
     ['a limit that is none', a({ minimum: 1, exclusiveMinimum: false }), a({ minimum: 1 })],
@@ -27,29 +37,10 @@ describe('is read as what it means', () => {
     ['doubled names', { required: ['a', 'a', 1] }, { required: ['a'] }],
     ['required: null', { required: null }, {}],
     ['one name', { required: 'a' }, { required: ['a'] }],
-    ...['any', 'Foo', 'strnig', 'undefined'].map((type): [string, object, object] => [
-      type,
-      a({ type }),
-      a({}),
-    ]),
-    ...Object.entries({
-      ...{
-        int: 'integer',
-        long: 'integer',
-        float: 'number',
-        double: 'number',
-        str: 'string',
-        file: 'string',
-      },
-      ...{
-        bool: 'boolean',
-        list: 'array',
-        dict: 'object',
-        none: 'null',
-        String: 'string',
-        Integer: 'integer',
-      },
-    }).map(([type, meant]): [string, object, object] => [type, a({ type }), a({ type: meant })]),
+    ...['any', 'Foo', 'strnig', 'undefined'].map((type) => [type, a({ type }), a({})] as const),
+    ...Object.entries(languages).flatMap(([meant, types]) =>
+      types.split(' ').map((type) => [type, a({ type }), a({ type: meant })] as const),
+    ),
     ['types', a({ type: ['str', 'string', 'None'] }), a({ type: ['string', 'null'] })],
     ['no types', a({ type: [] }), a({})],
     ['types of any', a({ type: ['string', 'any'] }), a({})],
@@ -90,23 +81,14 @@ describe('is read as what it means', () => {
 
   it('in each part of a schema', () => {
     const [bad, good] = [{ type: 'int' }, { type: 'integer' }];
+    const singles =
+      'items contains not if then else additionalProperties propertyNames additionalItems unevaluatedItems unevaluatedProperties contentSchema';
+    const members = (names: string, value: unknown) =>
+      Object.fromEntries(names.split(' ').map((name) => [name, value]));
     const parts = (part: object) => ({
-      ...{
-        properties: { a: part },
-        patternProperties: { b: part },
-        $defs: { c: part },
-        dependentSchemas: { d: part },
-      },
-      ...{
-        allOf: [part],
-        anyOf: [part],
-        oneOf: [part],
-        prefixItems: [part],
-        items: part,
-        contains: part,
-        not: part,
-      },
-      ...{ if: part, then: part, else: part, additionalProperties: part, propertyNames: part },
+      ...members('properties patternProperties $defs dependentSchemas', { a: part }),
+      ...members('allOf anyOf oneOf prefixItems', [part]),
+      ...members(singles, part),
     });
     expect(read(parts(bad))).toEqual(parts(good));
   });

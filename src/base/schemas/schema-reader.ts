@@ -53,12 +53,11 @@ export function readSchema(
   const warnings = new Set<string>();
   let schema = given;
   let faults: Faults = new Map();
-  let pass = 0;
-  do {
+  for (let pass = 0; pass < maxPasses; pass++) {
     schema = new SchemaReader(faults, warnings, isTuple).schema(schema, '') as JsonSchema;
     faults = faultsOf(schema);
-    pass++;
-  } while (faults.size > 0 && pass < maxPasses);
+    if (faults.size === 0) break;
+  }
   const [fault] = faults;
   if (fault) throw new Error(`${fault[0]} ${fault[1]}`);
   const all = [...warnings];
@@ -90,13 +89,13 @@ class SchemaReader {
       return true;
     }
     const node = this.normalised({ ...given }, at);
-    const read = Object.fromEntries(
+    const result = Object.fromEntries(
       Object.entries(node).flatMap(([name, value]) => this.member(name, value, at)),
     );
     // Names that match only a pattern that was left out would now count as additional.
-    if (sizeOf(read['patternProperties']) < sizeOf(node['patternProperties']))
-      for (const name of ['additionalProperties', 'unevaluatedProperties']) delete read[name];
-    return read;
+    if (sizeOf(result['patternProperties']) < sizeOf(node['patternProperties']))
+      for (const name of ['additionalProperties', 'unevaluatedProperties']) delete result[name];
+    return result;
   }
 
   /** Leaves out a member with a warning. @returns no entries @throws Error if nothing would be left */
@@ -110,32 +109,35 @@ class SchemaReader {
   /** Reads one member. @returns its entry, or none if it is left out */
   private member(name: string, value: unknown, parent: string): [string, unknown][] {
     const at = `${parent}/${escapePointer(name)}`;
-    const before = this.leftOut;
-    const read = this.partsOf(name, value, at);
-    if (this.leftOut === before || !['not', 'if', 'oneOf'].includes(name)) return read;
+    const leftOutBefore = this.leftOut;
+    const entries = this.entriesOf(name, value, at);
+    if (this.leftOut === leftOutBefore || !['not', 'if', 'oneOf'].includes(name)) return entries;
     // A `not`, `if` or `oneOf` without one of its parts would refuse more inputs.
-    return name === 'oneOf' ? read.map(([, branches]) => ['anyOf', branches]) : [];
+    return name === 'oneOf' ? entries.map(([, branches]) => ['anyOf', branches]) : [];
   }
 
   /** Reads the schemas in a member. @returns the member's entry, or none if it is left out */
-  private partsOf(name: string, value: unknown, at: string): [string, unknown][] {
+  private entriesOf(name: string, value: unknown, at: string): [string, unknown][] {
     const refFault = typeof value === 'string' ? this.faults.get(`${name} ${value}`) : undefined;
-    const why = this.faults.get(at) ?? (name === 'pattern' ? patternFault(value) : refFault);
-    if (why !== undefined) return this.leaveOut(at, why);
-    if (maps.has(name) && isObject(value)) return [[name, this.map(name, value, at)]];
+    const faultOfValue = name === 'pattern' ? patternFault(value) : refFault;
+    const fault = this.faults.get(at) ?? faultOfValue;
+    if (fault !== undefined) return this.leaveOut(at, fault);
+    if (maps.has(name) && isObject(value)) return [[name, this.mapOfSchemas(name, value, at)]];
     if (Array.isArray(value) && (lists.has(name) || name === 'items'))
       return [[name, value.map((each, place) => this.schema(each, `${at}/${place}`))]];
     if (singles.has(name)) return [[name, this.schema(value, at)]];
-    const within = [...this.faults].find(([pointer]) => pointer.startsWith(`${at}/`));
-    return within ? this.leaveOut(at, within[1]) : [[name, value]];
+    // The value is no schema, of which a part could be left out: it is left out as a whole.
+    const faultInside = [...this.faults].find(([pointer]) => pointer.startsWith(`${at}/`));
+    return faultInside ? this.leaveOut(at, faultInside[1]) : [[name, value]];
   }
 
-  private map(name: string, members: JsonSchema, at: string): JsonSchema {
+  private mapOfSchemas(name: string, members: JsonSchema, at: string): JsonSchema {
     const entries = Object.entries(members).flatMap(([key, each]) => {
-      const place = `${at}/${escapePointer(key)}`;
-      const why = name === 'patternProperties' ? patternFault(key) : undefined;
-      if (why !== undefined) return this.leaveOut(place, why);
-      return [[key, name === 'dependencies' && Array.isArray(each) ? each : this.schema(each, place)]];
+      const pointer = `${at}/${escapePointer(key)}`;
+      const fault = name === 'patternProperties' ? patternFault(key) : undefined;
+      if (fault !== undefined) return this.leaveOut(pointer, fault);
+      // `dependencies` may also list names.
+      return [[key, name === 'dependencies' && Array.isArray(each) ? each : this.schema(each, pointer)]];
     });
     return Object.fromEntries(entries) as JsonSchema;
   }
@@ -158,18 +160,24 @@ class SchemaReader {
     }
     if (typeof id === 'string' && id.startsWith('#')) node['$anchor'] ??= id.slice(1);
     if (typeof id === 'string') replace('id', undefined);
-    const type = normalType(node['type']);
-    if (type === undefined && at === '' && node['type'] !== undefined && node['type'] !== 'any')
-      this.leaveOut('/type', `${JSON.stringify(node['type'])} is no type`);
-    const unknown = unknownType(node['type']);
-    if (unknown !== undefined) {
-      this.warnings.add(`${at}/type of its inputSchema: ${unknown} is no JSON type, so all values pass`);
-      delete node['type'];
-    } else if (JSON.stringify(type) !== JSON.stringify(node['type'])) replace('type', type);
+    this.normaliseType(node, at, replace);
     normaliseLimits(node, replace);
     normaliseNullable(node);
     normaliseRequired(node, replace);
     return node;
+  }
+
+  /** Replaces types by their names in JSON Schema. @throws Error for a type of the whole input that is none */
+  private normaliseType(node: Members, at: string, replace: Replace): void {
+    const given = node['type'];
+    const type = normalType(given);
+    if (type === undefined && at === '' && given !== undefined && given !== 'any')
+      this.leaveOut('/type', `${JSON.stringify(given)} is no type`);
+    const unknown = unknownType(given);
+    if (unknown !== undefined) {
+      this.warnings.add(`${at}/type of its inputSchema: ${unknown} is no JSON type, so all values pass`);
+      delete node['type'];
+    } else if (JSON.stringify(type) !== JSON.stringify(given)) replace('type', type);
   }
 }
 

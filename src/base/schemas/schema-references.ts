@@ -1,4 +1,5 @@
 import { unescape } from 'node:querystring';
+import { unescapePointer } from '../common/field-problems.js';
 import { isObject } from '../common/json.js';
 import type { JsonSchema } from './json-schema.js';
 
@@ -9,9 +10,7 @@ export const knownReference = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 export function partAt(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   const steps = reference.split('/').slice(1);
-  return steps
-    .map((step) => unescape(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce(memberOf, root);
+  return steps.map((step) => unescapePointer(unescape(step))).reduce(memberOf, root);
 }
 
 /** An own member of an object or a list; undefined if there is none. */
@@ -23,10 +22,7 @@ export const memberOf = (part: unknown, name: string): unknown =>
 /** Max references in a row, so that circular ones end. */
 const maxSteps = 10;
 
-/**
- * The schema that is left after following its `$ref`s within the root.
- * @returns undefined if it is no object, or a reference cannot be followed
- */
+/** The schema after following its `$ref`s within the root; undefined if it is no object, or a reference leads elsewhere. */
 export function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
   let target = schema;
   for (let step = 0; step < maxSteps && isObject(target) && typeof target['$ref'] === 'string'; step++) {

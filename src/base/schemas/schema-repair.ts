@@ -1,11 +1,11 @@
 import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from '../common/errors.js';
-import { escapePointer } from '../common/field-problems.js';
+import { escapePointer, unescapePointer } from '../common/field-problems.js';
 import { excessOfCaller } from '../common/json-size.js';
 import { memberOf } from './schema-references.js';
 
 /** An input that is valid after its repair. */
-export interface Repaired {
+interface Repaired {
   readonly repaired: unknown;
 }
 
@@ -68,10 +68,7 @@ class Repair {
     return this.holder[''];
   }
 
-  /**
-   * Restores a removed null whose member is required, because "wrong type" is a better error than "missing".
-   * @returns whether the input changed
-   */
+  /** Restores a null whose member is required: "wrong type" says more than "missing". @returns whether the input changed */
   restoreIfRequired({ instancePath, params }: ErrorObject): boolean {
     const { missingProperty = '' } = (params ?? {}) as { missingProperty?: string };
     const pointer = `${instancePath}/${escapePointer(missingProperty)}`;
@@ -81,10 +78,7 @@ class Repair {
     return true;
   }
 
-  /**
-   * Removes a null of an optional member, or replaces a text by the JSON in it, if the error is at that value.
-   * @returns whether the input changed
-   */
+  /** Removes the null of an optional member, or parses JSON in a text, at the place of an error. @returns whether it did */
   tryRepair({ instancePath, keyword, params }: ErrorObject): boolean {
     const { parent, name } = this.placeOf(instancePath);
     const value = memberOf(parent, name);
@@ -150,5 +144,4 @@ function jsonIn(text: string, types: readonly string[]): unknown {
 }
 
 /** The names in a pointer, unescaped; the first is empty. */
-const stepsOf = (pointer: string): string[] =>
-  pointer.split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+const stepsOf = (pointer: string): string[] => pointer.split('/').map(unescapePointer);

@@ -1,17 +1,17 @@
-import type { CallerSlots } from '../common/caller-slots.js';
+import { CallerSlots } from '../common/caller-slots.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 import type { ReadSchema } from './schema-reader.js';
 import type { Verdict } from './schema-repair.js';
 
-/** Request to compile a schema (JSON), and to estimate the cost of an input. */
-export interface SchemaTest {
+/** Asks to compile a schema (JSON), and to estimate the cost of an input. */
+export interface TestRequest {
   readonly schema: string;
   /** Whether it is an output schema, which clients compile, too. */
   readonly isOutput?: boolean;
 }
 
-/** Request to validate or repair an input (JSON). */
-export interface SchemaPass {
+/** Asks to validate or repair an input (JSON). */
+export interface ValidationRequest {
   readonly schema: string;
   readonly input: string;
   /** Whether up to twenty problems are reported instead of the first. */
@@ -19,12 +19,12 @@ export interface SchemaPass {
 }
 
 /** The result of a test: the usable schema, and the cost of its inputs. */
-export interface SchemaTrial extends ReadSchema {
+export interface TestResult extends ReadSchema {
   /** Cost of an input per byte; Infinity if it has to be checked in the thread. */
   readonly cost: number;
 }
 
-export type SchemaAnswer = SchemaTrial | Verdict;
+export type SchemaAnswer = TestResult | Verdict;
 
 /** The thread is busy or does not start, which is not the fault of the schema or input. */
 export class ThreadBusy extends Error {
@@ -43,18 +43,22 @@ const startMs = 30_000;
  * memory affects no other.
  */
 export class SchemaThread {
-  private readonly worker: WorkerCalls<SchemaTest | SchemaPass, SchemaAnswer>;
+  private readonly worker: WorkerCalls<TestRequest | ValidationRequest, SchemaAnswer>;
   /** The thread's start; undefined while it does not run. */
   private started: Promise<unknown> | undefined;
   /** Ends with the last request. */
   private last: Promise<unknown> = Promise.resolve();
   private isStopped = false;
+  /** Waiting requests. */
+  private readonly waiting: CallerSlots;
 
+  /** @param maxPerCaller max waiting requests of one caller @param maxWaiting of all */
   constructor(
     private readonly name: string,
-    /** Limits of waiting requests, per caller and in total. */
-    private readonly waiting: CallerSlots,
+    maxPerCaller = Infinity,
+    maxWaiting = Infinity,
   ) {
+    this.waiting = new CallerSlots(maxPerCaller, maxWaiting);
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
       name,
       heapMb,
@@ -66,20 +70,19 @@ export class SchemaThread {
    * Sends a request to the thread.
    * @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped
    */
-  ask(question: SchemaTest, caller?: string): Promise<SchemaTrial>;
-  ask(question: SchemaPass, caller?: string): Promise<Verdict>;
-  async ask(question: SchemaTest | SchemaPass, caller = ''): Promise<SchemaAnswer> {
+  send(request: TestRequest, caller?: string): Promise<TestResult>;
+  send(request: ValidationRequest, caller?: string): Promise<Verdict>;
+  async send(request: TestRequest | ValidationRequest, caller = ''): Promise<SchemaAnswer> {
     const release = this.waiting.take(caller);
-    const { ofCaller, ofAll } = this.waiting;
     if (!release)
       throw new ThreadBusy(
-        `${ofCaller} of one caller, or ${ofAll}, inputs that take long to validate wait already`,
+        `${this.waiting.maxPerCaller} of one caller, or ${this.waiting.maxOfAll}, inputs that take long to validate wait already`,
       );
     const answer = this.last.then(async () => {
       // A tool that is loaded during the shutdown must not start the thread again.
       if (this.isStopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
       await (this.started ??= this.start());
-      return this.worker.call(question, limitMs);
+      return this.worker.call(request, limitMs);
     });
     this.last = answer.catch(() => undefined);
     return answer.finally(release);

@@ -3,18 +3,12 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
-import {
-  type CompiledSchema,
-  compileSchema,
-  dialects,
-  inDialect,
-  type SchemaCompiler,
-} from './schema-compiler.js';
+import { type CompiledSchema, compileSchema, inDialect, type SchemaCompiler } from './schema-compiler.js';
 import { costPerByte } from './schema-cost.js';
 import type { JsonSchema } from './json-schema.js';
 import { type Faults, readSchema } from './schema-reader.js';
 import type { Verdict } from './schema-repair.js';
-import type { SchemaAnswer, SchemaPass, SchemaTest, SchemaTrial } from './schema-thread.js';
+import type { SchemaAnswer, ValidationRequest, TestRequest, TestResult } from './schema-thread.js';
 
 /** Options of Ajv under which a valid schema of any dialect compiles. */
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
@@ -23,19 +17,19 @@ const metaSchemas = new Map<unknown, SchemaCompiler>();
 /** Cache of compiled schemas, by `allErrors` and their text. */
 const compiledSchemas = new LRUCache<string, CompiledSchema>({ max: 16 });
 
-answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
-  'input' in question ? verdictOn(question) : trialOf(question),
+answerCalls<TestRequest | ValidationRequest, SchemaAnswer>((request) =>
+  'input' in request ? validateInput(request) : testSchema(request),
 );
 
 /** Tests a schema, and makes an almost valid input schema usable. */
-function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
+function testSchema({ schema: text, isOutput }: TestRequest): TestResult {
   const given = JSON.parse(text) as JsonSchema;
   if (isOutput) return { cost: testedCost(checkedOutput(given)), schema: given, warnings: [] };
-  const { nearest, warning } = inDialect(given);
+  const { $schema, nearest, warning } = inDialect(given);
   let lastCompiled: CompiledSchema | undefined;
   const onCompiled = (compiled: CompiledSchema): unknown => (lastCompiled = compiled);
   const read = readSchema(given, (each) => faultsOf(each, onCompiled), nearest === '2020-12');
-  const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
+  const schema = warning === undefined ? read.schema : { ...read.schema, $schema };
   return { cost: testedCost(schema, lastCompiled), schema, warnings: [warning ?? [], read.warnings].flat() };
 }
 
@@ -49,8 +43,8 @@ function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
 
 /** An output schema that clients can compile. @throws Error with the reason if they cannot */
 function checkedOutput(schema: JsonSchema): JsonSchema {
-  const isThrowing = true;
-  void metaSchemaOf(schema).validateSchema(inDialect(schema).keywords, isThrowing);
+  const throwsIfInvalid = true;
+  void metaSchemaOf(schema).validateSchema(inDialect(schema).keywords, throwsIfInvalid);
   // MCP's TypeScript SDK compiles output schemas like this, and lists no tools at all if one fails.
   new Ajv({ ...lenient, validateSchema: false }).compile(schema);
   return schema;
@@ -93,7 +87,7 @@ function testedCost(schema: JsonSchema, compiled = compileSchema(schema)): numbe
 }
 
 /** Validates an input, and repairs it if it is invalid. */
-function verdictOn({ schema, input, allErrors }: SchemaPass): Verdict {
+function validateInput({ schema, input, allErrors }: ValidationRequest): Verdict {
   const value: unknown = JSON.parse(input);
   const forFirstError = compiled(schema, { allErrors: false });
   if (!allErrors) return forFirstError.repair(value);

@@ -1,18 +1,18 @@
 /** Certainty with which a wording reports an error. */
-export type Severity = 'high' | 'medium' | 'low';
+type Severity = 'high' | 'medium' | 'low';
 
 /** Most severe first. */
-export const severities: readonly Severity[] = ['high', 'medium', 'low'];
+const severities: readonly Severity[] = ['high', 'medium', 'low'];
 
 /** A wording that reports an error inside a successful answer. */
-export interface ErrorPattern {
+interface ErrorPattern {
   /** The name that findings and summaries show. */
   readonly name: string;
   readonly severity: Severity;
   /** Description for people. */
   readonly meaning: string;
-  /** Lower-case literals: a text without any of them cannot match, and is not searched. */
-  readonly literals: readonly string[];
+  /** Lower-case literals: a text without any of them cannot match, and is not searched. Absent: the name. */
+  readonly literals?: readonly string[];
   readonly regex: RegExp;
 }
 
@@ -36,14 +36,12 @@ export const errorPatterns: readonly ErrorPattern[] = [
     name: 'exception',
     severity: 'high',
     meaning: 'a program threw an exception',
-    literals: ['exception'],
     regex: /(?<!\b(?:no|0|without|with the) )exceptions?\b(?!\\*["']?\s*[:=]\s*0)/i,
   },
   {
     name: 'failed to',
     severity: 'high',
     meaning: 'an attempt failed',
-    literals: ['failed to'],
     regex: /\bfailed to\b/i,
   },
   {
@@ -57,7 +55,6 @@ export const errorPatterns: readonly ErrorPattern[] = [
     name: 'forbidden',
     severity: 'high',
     meaning: 'the caller has no permission',
-    literals: ['forbidden'],
     regex: /\bforbidden/i,
   },
   {
@@ -120,14 +117,12 @@ export const errorPatterns: readonly ErrorPattern[] = [
     name: 'invalid',
     severity: 'low',
     meaning: 'a value was not accepted',
-    literals: ['invalid'],
     regex: /\binvalid(?!at)/i,
   },
   {
     name: 'missing',
     severity: 'low',
     meaning: 'a value is missing',
-    literals: ['missing'],
     regex: /\bmissing/i,
   },
   {
@@ -141,7 +136,6 @@ export const errorPatterns: readonly ErrorPattern[] = [
     name: 'undefined',
     severity: 'low',
     meaning: 'the answer contains a value that was never set',
-    literals: ['undefined'],
     regex: /\bundefined\b/i,
   },
 ];
@@ -187,20 +181,13 @@ export interface SpanFinding extends SemanticFinding {
 /**
  * Finds the most severe error in a span's answers; of several, the first: outputs, then messages. System and user messages
  * are never searched.
- * @param toolMessages tool results that no earlier span had
+ * @param messages tool results that no earlier span had
  */
-export function findInSpan(
-  outputs: readonly string[],
-  toolMessages: readonly string[],
-): SpanFinding | undefined {
-  const { finding, index = 0 } = findInTexts([...outputs, ...toolMessages]) ?? {};
+export function findInSpan(outputs: readonly string[], messages: readonly string[]): SpanFinding | undefined {
+  const { finding, index = 0 } = findInTexts([...outputs, ...messages]) ?? {};
   if (!finding) return undefined;
-  const isOutput = index < outputs.length;
-  return {
-    ...finding,
-    source: isOutput ? 'output' : 'input',
-    index: isOutput ? index : index - outputs.length,
-  };
+  if (index < outputs.length) return { ...finding, source: 'output', index };
+  return { ...finding, source: 'input', index: index - outputs.length };
 }
 
 /** Finds the most severe error in several texts; of several, the first in order. */
@@ -213,7 +200,7 @@ function findInTexts(texts: readonly string[]): { index: number; finding: Semant
     for (const { index, part, lowerCase } of parts) {
       const matches = patterns
         // Most texts contain none of the literals, and a search for them is cheap.
-        .filter(({ literals }) => literals.some((literal) => lowerCase.includes(literal)))
+        .filter(({ name, literals = [name] }) => literals.some((literal) => lowerCase.includes(literal)))
         .map(({ name, regex }) => ({ name, at: part.search(regex) }))
         .filter(({ at }) => at >= 0);
       const [first] = matches.sort((one, other) => one.at - other.at);
@@ -229,7 +216,7 @@ function findInTexts(texts: readonly string[]): { index: number; finding: Semant
  * @param name the pattern's name
  * @param which the match to find. `last` for messages, because the last ones were searched
  */
-export function placeOf(name: string | null, text: string, which: 'first' | 'last'): number {
+export function matchIndexOf(name: string | null, text: string, which: 'first' | 'last'): number {
   const regex = errorPatterns.find((pattern) => pattern.name === name)?.regex;
   if (!regex) return -1;
   const [start = '', end = ''] = partsOf(text);

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../common/json.js';
 import type { SemanticFinding } from './find-semantic-error.js';
 
 /** Max length of an answer that only reports an error; a longer text is content. */
@@ -55,7 +56,8 @@ export function isSelfReported(text: string, { severity }: Pick<SemanticFinding,
   if (severity !== 'high' || text.length > maxStatementLength) return false;
   // A result is recorded as JSON, in which a text may be JSON again.
   const value = parsed(parsed(text));
-  return typeof value === 'object' && value !== null ? isFailureObject(value) : isReport(String(value));
+  if (isObject(value)) return isFailureObject(value);
+  return !Array.isArray(value) && isReport(String(value));
 }
 
 /** The JSON in a text; any other value stays as it is. */
@@ -78,9 +80,7 @@ function isReport(text: string): boolean {
 }
 
 /** Whether an object is itself the report of a failure. */
-function isFailureObject(value: object): boolean {
-  if (Array.isArray(value)) return false;
-  const members = value as Readonly<Record<string, unknown>>;
+function isFailureObject(members: JsonObject): boolean {
   if (claimsSuccess(members)) return false;
   const texts = messageMembers.flatMap((name) => textsOf(members[name]));
   if (claimsFailure(members)) return texts.every((text) => !notAFailure.test(text));
@@ -88,11 +88,11 @@ function isFailureObject(value: object): boolean {
 }
 
 /** Whether an answer's own members call it a success. */
-const claimsSuccess = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
+const claimsSuccess = ({ success, ok, status }: JsonObject): boolean =>
   success === true || ok === true || (typeof status === 'string' && goodWords.has(status.toLowerCase()));
 
 /** Whether an answer's own members call it a failure. */
-function claimsFailure(members: Readonly<Record<string, unknown>>): boolean {
+function claimsFailure(members: JsonObject): boolean {
   const { success, succeeded, ok, isError, status, error, errors } = members;
   if ([success, succeeded, ok].includes(false) || isError === true || error === true) return true;
   if (typeof status === 'string' && badWords.has(status.toLowerCase())) return true;
@@ -102,24 +102,11 @@ function claimsFailure(members: Readonly<Record<string, unknown>>): boolean {
 
 /** Whether a member `error` describes an error: text that is not blank, or an object. */
 const isErrorValue = (error: unknown): boolean =>
-  typeof error === 'string'
-    ? error.trim() !== ''
-    : typeof error === 'object' && error !== null && !Array.isArray(error);
+  typeof error === 'string' ? error.trim() !== '' : isObject(error);
 
 /** Members that hold the message of an answer. */
-const messageMembers = [
-  'error',
-  'errors',
-  'errorMessage',
-  'message',
-  'detail',
-  'reason',
-  'stderr',
-  'output',
-  'answer',
-  'text',
-  'content',
-];
+const messageMembers =
+  'error errors errorMessage message detail reason stderr output answer text content'.split(' ');
 
 /** The texts in a member: its own, or those of its first three items or of its `message` and `text`. */
 function textsOf(value: unknown): string[] {
@@ -131,12 +118,9 @@ function textsOf(value: unknown): string[] {
 }
 
 /** Whether an answer has content besides its message: an object or list that is not empty. */
-function hasContent(members: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(members).some(
-    ([name, value]) =>
-      !messageMembers.includes(name) &&
-      typeof value === 'object' &&
-      value !== null &&
-      Object.keys(value).length > 0,
-  );
+function hasContent(members: JsonObject): boolean {
+  return Object.entries(members).some(([name, value]) => {
+    const isFilled = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+    return isFilled && !messageMembers.includes(name);
+  });
 }

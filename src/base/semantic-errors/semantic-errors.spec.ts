@@ -64,7 +64,7 @@ describe('each pattern', () => {
     undefined: { matches: ['Hello undefined!'], passes: ['undefinedBehaviour'] },
   };
 
-  it.each(errorPatterns)('$name', ({ name, literals, regex }) => {
+  it.each(errorPatterns)('$name', ({ name, literals = [name], regex }) => {
     const { matches, passes } = texts[name] ?? { matches: [], passes: [] };
     const found = (text: string): boolean =>
       literals.some((literal) => text.toLowerCase().includes(literal)) && regex.test(text);

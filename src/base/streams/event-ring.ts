@@ -11,7 +11,7 @@ interface Stored<Entry> {
 }
 
 /** A page of a ring. */
-export interface RingSlice<Entry> {
+interface RingSlice<Entry> {
   /** Oldest first. */
   readonly entries: Placed<Entry>[];
   /** The id after which the next page begins; undefined if the ring never had an entry. */
@@ -25,7 +25,7 @@ export interface RingSlice<Entry> {
  * between entries: place 0 is before the first entry, and place n after the entry with number n.
  */
 export class EventRing<Entry extends object> {
-  private kept: Stored<Entry>[] = [];
+  private stored: Stored<Entry>[] = [];
   /** Bytes of the stored entries as JSON. */
   private bytes = 0;
   /** Number of the latest entry; 0 before the first. */
@@ -48,41 +48,30 @@ export class EventRing<Entry extends object> {
     return this.written;
   }
 
-  /**
-   * Appends an entry. An entry of an earlier ring keeps its id.
-   * @param number larger than that of the entry before; there may be gaps
-   */
+  /** Appends an entry; one of an earlier ring keeps its id. @param number larger than that of the last entry; gaps are fine */
   append(entry: Entry | Placed<Entry>, number = this.written + 1): Placed<Entry> {
     this.written = number;
-    const stored = { id: `${this.epoch}-${number}`, ...entry };
-    const bytes = Buffer.byteLength(JSON.stringify(stored));
-    if (this.kept.length === 0) this.start = number - 1;
-    this.kept.push({ entry: stored, number, bytes });
+    const placed = { id: `${this.epoch}-${number}`, ...entry };
+    const bytes = Buffer.byteLength(JSON.stringify(placed));
+    if (this.stored.length === 0) this.start = number - 1;
+    this.stored.push({ entry: placed, number, bytes });
     this.bytes += bytes;
-    while (
-      this.kept.length > this.limits.maxEntries ||
-      (this.bytes > this.limits.maxBytes && this.kept.length > 1)
-    ) {
-      const dropped = this.kept.shift();
+    while (this.isTooLarge()) {
+      const dropped = this.stored.shift();
       this.bytes -= dropped?.bytes ?? 0;
       this.start = dropped?.number ?? 0;
     }
     this.news.emit('entry');
-    return stored;
+    return placed;
   }
 
   /** The entry after a place; if it was dropped, the oldest stored one. */
-  from(
-    place: number,
-  ): { readonly entry: Placed<Entry>; readonly next: number; readonly missed: number } | undefined {
-    const kept = this.kept[this.indexAfter(place)];
-    return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
+  from(place: number): { entry: Placed<Entry>; next: number; missed: number } | undefined {
+    const stored = this.stored[this.indexAfter(place)];
+    return stored && { entry: stored.entry, next: stored.number, missed: Math.max(0, this.start - place) };
   }
 
-  /**
-   * The place after the entry with this id, or with one of several ids joined by commas; the start of the ring if none is
-   * known.
-   */
+  /** The place after the entry with this id, or with one of several joined by commas; the ring's start if none is known. */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }
@@ -99,10 +88,10 @@ export class EventRing<Entry extends object> {
 
   /** The latest entries, oldest first; with `since` the next ones after that id. */
   slice(limit: number, since?: string): RingSlice<Entry> {
-    const latest = this.kept.at(-limit)?.number;
+    const latest = this.stored.at(-limit)?.number;
     const requested = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
     const at = this.indexAfter(requested);
-    const entries = this.kept.slice(at, at + limit).map(({ entry }) => entry);
+    const entries = this.stored.slice(at, at + limit).map(({ entry }) => entry);
     const place = Math.max(requested, this.start);
     const last = entries.at(-1)?.id ?? (this.written > 0 ? this.idBefore(place) : undefined);
     return { entries, last, missed: Math.max(0, this.start - requested) };
@@ -114,17 +103,23 @@ export class EventRing<Entry extends object> {
     this.news.emit('closed');
   }
 
+  /** Whether an entry has to be dropped. The latest one is kept however large it is. */
+  private isTooLarge(): boolean {
+    const { maxEntries, maxBytes } = this.limits;
+    return this.stored.length > maxEntries || (this.bytes > maxBytes && this.stored.length > 1);
+  }
+
   /** The number of the entry with an id, or with one of several ids; undefined if it is not known. */
   private numberOf(id: string): number | undefined {
     const [, number] = new RegExp(`(?:^|,)${this.epoch}-(\\d{1,15})(?:,|$)`).exec(id) ?? [];
     if (number !== undefined && Number(number) <= this.written) return Number(number);
-    return this.kept.find(({ entry }) => entry.id === id)?.number;
+    return this.stored.find(({ entry }) => entry.id === id)?.number;
   }
 
   /** The index of the first entry after a place. Gaps in the numbers are rare, so the search is short. */
   private indexAfter(place: number): number {
-    let at = Math.max(0, Math.min(this.kept.length, place - this.start));
-    while (at > 0 && (this.kept[at - 1]?.number ?? 0) > place) at -= 1;
+    let at = Math.max(0, Math.min(this.stored.length, place - this.start));
+    while (at > 0 && (this.stored[at - 1]?.number ?? 0) > place) at -= 1;
     return at;
   }
 }

@@ -34,11 +34,8 @@ export class OpenStreams implements BeforeApplicationShutdown {
    * @throws Problem `rate_limited` over the limit
    */
   take(what: string, caller: string): () => void {
-    return (what === pageStreams ? this.pageSlots : this.slots).claim(
-      `${what} ${caller}`,
-      what,
-      retryAfterMs,
-    );
+    const slots = what === pageStreams ? this.pageSlots : this.slots;
+    return slots.claim(`${what} ${caller}`, what, retryAfterMs);
   }
 
   /** Opens a stream. @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */

@@ -13,10 +13,7 @@ export interface StreamTopic<Entry extends object = object> {
   readonly ofPage?: boolean;
   /** Name of the event with which an entry is sent. */
   eventName(entry: Placed<Entry>): string;
-  /**
-   * The part of an entry that belongs to these projects (undefined: all); undefined if none of it does. Absent if entries
-   * belong to no project.
-   */
+  /** The part of an entry that belongs to these projects (undefined: all), if any. Absent if entries belong to no project. */
   within?(entry: Placed<Entry>, projects: readonly string[] | undefined): object | undefined;
   /**
    * The ring of a topic.
@@ -26,7 +23,7 @@ export interface StreamTopic<Entry extends object = object> {
    */
   ring(of: string | undefined, caller: string): EventRing<Entry> | Promise<EventRing<Entry>>;
   /** Called when a client that follows the ring has disconnected. */
-  left?(ring: EventRing<Entry>): void;
+  onDisconnect?(ring: EventRing<Entry>): void;
 }
 
 /** The topics of the console's single event stream. Each module registers its own. */

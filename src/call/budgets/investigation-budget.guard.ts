@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { Refusal } from '../../base/common/errors.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import { Counters, type Subject, type Taken } from '../../base/counters/counters.js';
+import { Counters, type Subject, type CountResult } from '../../base/counters/counters.js';
 import type { BudgetState } from '../../web/contract/call-ticket.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import { type Principal, sharerOf } from '../../web/contract/principal.js';
@@ -42,7 +42,10 @@ const investigationOf = ({ investigationId: id }: ToolCall['context']): string |
   id?.startsWith(callerPrefix) ? `-${id}` : id;
 
 /** Admits a call that was counted. @throws Refusal `investigation_budget_spent` if the budget did not suffice */
-function admit({ ticket, principal }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
+function admit(
+  { ticket, principal }: ToolCall,
+  { granted, limit, used, resetsAt, release }: CountResult,
+): true {
   const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
   if (!granted) throw budgetSpent(ticket.tool.definition.name, budget, principal);
   ticket.returnBudget = release;

@@ -111,7 +111,7 @@ export class InvestigationsService {
     const { ttlMs } = this.config.investigations;
     await this.db.query(setLimits, [subject.project, subject.subject, storableJson(limits), ttlMs]);
     const view = await this.view(id, request);
-    this.counters.limited?.(subject, limits, Date.parse(view.resetsAt));
+    this.counters.applyLimits?.(subject, limits, Date.parse(view.resetsAt));
     return view;
   }
 
@@ -119,7 +119,7 @@ export class InvestigationsService {
   async reset(id: string, request: FastifyRequest): Promise<void> {
     const subject = await this.subjectFor(id, request);
     await this.db.query(deleteCounters, [subject.project, subject.subject]);
-    this.counters.forgotten?.(subject);
+    this.counters.forget?.(subject);
   }
 
   /** The investigation of the request's project, or else of another project of its caller. */
@@ -147,7 +147,7 @@ export class InvestigationsService {
     projects: readonly string[] | undefined,
     id?: string,
   ): Promise<dto.InvestigationBudgetView[]> {
-    await this.counters.stored?.();
+    await this.counters.store?.();
     const subject = id === undefined ? null : subjectOf('', id).subject;
     const rows = await this.db.query<InvestigationRow[]>(selectLatest, [projects ?? null, subject, limit]);
     return rows.map((row) => this.viewOf(row));

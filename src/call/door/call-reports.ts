@@ -1,9 +1,8 @@
-import { counter, gauge, histogram } from '../../base/observability/metrics.js';
+import { counter, forgetTool, gauge, histogram } from '../../base/observability/metrics.js';
 import { Injectable } from '@nestjs/common';
 import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Refusal } from '../../base/common/errors.js';
-import { forgetTool } from '../../base/observability/contributors.js';
 import { ToolLog } from '../../base/observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../../base/observability/tracing/tracer.js';
 import { findingsName } from '../../records/executions/tool-metrics.repository.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { invalidRequest, Problem, Refusal } from '../../base/common/errors.js';
 import { KeyRing, SealedValues } from '../../base/config/key-ring.js';
-import { Counters, type Taken } from '../../base/counters/counters.js';
+import { Counters, type CountResult } from '../../base/counters/counters.js';
 import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
 import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
 import { type Answers, InputRequired, maxAskedMs, type Round } from '../../web/contract/asks.js';
@@ -83,7 +83,7 @@ export class CallRounds {
    * Counts the use of a state, which is valid once.
    * @throws Problem `invalid_request` if it belongs to another call or was used before
    */
-  async claimRound(request: CallRequest, answers: Answers): Promise<Taken> {
+  async claimRound(request: CallRequest, answers: Answers): Promise<CountResult> {
     const { executionId, number } = this.openState(request, answers);
     const subject = `round ${number} of ${executionId}`;
     const counter = { kind: 'rate', project: '', subject, name: '' } as const;

@@ -20,7 +20,7 @@ import { printTool } from './tools.js';
 const placeholderName = 'unnamed';
 
 /** Options of `tool register`. */
-export interface RegisterOptions {
+interface RegisterOptions {
   readonly name?: string;
   readonly update?: boolean;
   /** The server runs the program at its present path, so it must see the same disk. */

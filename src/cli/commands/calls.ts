@@ -7,7 +7,7 @@ import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 
 /** Options of `tool call`. */
-export interface CallOptions {
+interface CallOptions {
   readonly investigation?: string;
   readonly timeout?: number;
   readonly idempotencyKey?: string;
@@ -50,7 +50,7 @@ function printOutcome(out: Output, outcome: OutcomeView): void {
 }
 
 /** Options of `tool logs`. */
-export interface LogsOptions {
+interface LogsOptions {
   readonly limit: number;
   readonly follow?: boolean;
 }

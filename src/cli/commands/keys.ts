@@ -4,7 +4,7 @@ import { allOf, ask, type Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 
 /** Options of `key create`. */
-export interface KeyOptions {
+interface KeyOptions {
   readonly scope: string[];
   readonly tool?: string[];
   readonly project?: string[];
@@ -17,7 +17,8 @@ export interface KeyOptions {
 export async function create({ client, out }: Session, name: string, options: KeyOptions): Promise<void> {
   const { scope, tool, project, rate, expires, owner } = options;
   const body = {
-    ...{ name, scopes: scope as CreateKeyBody['scopes'] },
+    name,
+    scopes: scope as CreateKeyBody['scopes'],
     ...(tool && { tools: tool }),
     ...(project && { projects: project }),
     ...(rate !== undefined && { rate: rateOf(rate) }),
@@ -44,10 +45,7 @@ export async function list({ client, out }: Session): Promise<void> {
   out.answer(keys, () =>
     out.table(
       ['ID', 'STATUS', 'LAST USED', 'NAME', 'SCOPES'],
-      keys.map(({ id, status, lastUsedAt, name, scopes }) => [
-        ...[id, status, lastUsedAt ?? 'never', name],
-        scopes.join(' '),
-      ]),
+      keys.map((key) => [key.id, key.status, key.lastUsedAt ?? 'never', key.name, key.scopes.join(' ')]),
     ),
   );
 }

@@ -56,7 +56,7 @@ function filesAt(path: string): string[] {
 }
 
 /** Options of `playbook search`. */
-export interface SearchOptions {
+interface SearchOptions {
   readonly limit: number;
   readonly threshold: string;
 }

@@ -42,32 +42,25 @@ export async function list({ client, out }: Session, words?: string): Promise<vo
   )) as ToolView[];
   const custom = await allOf((query) => ask(listCustomTools({ client, query })));
   const customByName = new Map(custom.map((tool) => [tool.name, tool]));
-  const tools = callable.map(({ name, kind, version, description }) => ({
-    ...{ name, kind, version, status: 'active', description },
-    ...stateOf(customByName.get(name)),
-  }));
-  const names = new Set(tools.map(({ name }) => name));
+  const callableNames = new Set(callable.map(({ name }) => name));
   const matches = ({ name, description }: CustomToolView): boolean =>
     !words || `${name} ${description}`.toLowerCase().includes(words.toLowerCase());
-  const uncallable = custom
-    .filter((tool) => !names.has(tool.name) && matches(tool))
-    .map((tool) => ({
-      ...{ name: tool.name, kind: 'custom', version: tool.version, description: tool.description },
-      ...stateOf(tool),
-    }));
+  const uncallable = custom.filter((tool) => !callableNames.has(tool.name) && matches(tool));
   const systemHealth = await ask(getHealthOfAllTools({ client })).catch(undefinedIf('forbidden'));
-  const listed = [...tools, ...uncallable]
+  const listed = [...callable, ...uncallable.map((tool) => ({ ...tool, kind: 'custom' }))]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map((tool) => ({ ...tool, ...healthIn(systemHealth, tool.name) })) as ListedTool[];
+    .map(({ name, kind, version, description }): ListedTool => {
+      const state = { status: 'active', ...stateOf(customByName.get(name)), ...healthIn(systemHealth, name) };
+      return { name, kind, version, description, ...state };
+    });
   out.answer(listed, () =>
-    out.table(
-      ['NAME', 'KIND', 'STATUS', 'HEALTH', 'VERSION', 'DESCRIPTION'],
-      listed.map(({ name, kind, status, health = '', version, description, errorMessage }) => [
-        ...[name, kind, status, health, version],
-        oneLine(errorMessage ?? description),
-      ]),
-    ),
+    out.table(['NAME', 'KIND', 'STATUS', 'HEALTH', 'VERSION', 'DESCRIPTION'], listed.map(rowOf)),
   );
+}
+
+function rowOf(tool: ListedTool): string[] {
+  const text = oneLine(tool.errorMessage ?? tool.description);
+  return [tool.name, tool.kind, tool.status, tool.health ?? '', tool.version, text];
 }
 
 /** Handles an error: a problem with this code gives undefined. @throws other errors */
@@ -174,11 +167,10 @@ export async function revisions({ client, out }: Session, name: string): Promise
   out.answer(all, () =>
     out.table(
       ['REVISION', 'SOURCE', 'BY', 'AT', 'CONTENT'],
-      all.map(({ revision, source, restores, createdBy, createdAt, contentHash }) => [
-        String(revision),
-        restores === null ? source : `${source} of ${restores}`,
-        ...[createdBy, createdAt, contentHash.slice(0, 12)],
-      ]),
+      all.map(({ revision, source, restores, createdBy, createdAt, contentHash }) => {
+        const origin = restores === null ? source : `${source} of ${restores}`;
+        return [String(revision), origin, createdBy, createdAt, contentHash.slice(0, 12)];
+      }),
     ),
   );
 }
@@ -192,11 +184,8 @@ export async function rollback({ client, out }: Session, name: string, revision:
 export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;
-  out.answer(tool, () =>
-    out.members({
-      ...{ name, revision, status, health: healthStatus, why: errorMessage ?? undefined },
-      warning: warnings?.join('; '),
-      sandbox: `tier ${tier}${notEnforced.length > 0 ? `, not enforced: ${notEnforced.join(', ')}` : ''}`,
-    }),
-  );
+  const gaps = notEnforced.length > 0 ? `, not enforced: ${notEnforced.join(', ')}` : '';
+  const state = { name, revision, status, health: healthStatus, why: errorMessage ?? undefined };
+  const remarks = { warning: warnings?.join('; '), sandbox: `tier ${tier}${gaps}` };
+  out.answer(tool, () => out.members({ ...state, ...remarks }));
 }

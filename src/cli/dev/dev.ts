@@ -177,10 +177,7 @@ class ToolProcess {
     this.process = new PoolProcess(spec, limits, launchShowing(show), (event) => this.on(event));
   }
 
-  /**
-   * Sends a request.
-   * @returns undefined if it is not answered; for `execute` this is shown as an error, and ends the process
-   */
+  /** Sends a request. @returns undefined without an answer; for `execute` this is shown as an error, and ends the process */
   ask(method: 'execute' | 'health', params: object, timeoutMs: number): Promise<Reply | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
     const began = performance.now();

@@ -4,7 +4,10 @@ import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { testAccessToken } from '../../../client/sdk.gen.js';
+import type { Client } from '../../../client/client/index.js';
+import { listCustomTools, testAccessToken } from '../../../client/sdk.gen.js';
+import type { CustomToolView } from '../../../client/types.gen.js';
+import type { PartHealth } from '../../base/observability/contributors.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
@@ -15,33 +18,16 @@ interface Finding {
   readonly state: 'ok' | 'note' | 'missing';
   readonly found: string;
   /** How to mend it. */
-  readonly mend?: string;
+  readonly mend?: string | undefined;
 }
 
-const ok = (what: string, found: string): Finding => ({ what, state: 'ok', found });
-const note = (what: string, found: string, mend?: string): Finding => ({
-  ...{ what, state: 'note', found },
-  ...(mend !== undefined && { mend }),
-});
-const missing = (what: string, found: string, mend: string): Finding => ({
-  ...{ what, state: 'missing', found, mend },
-});
-
-/** A part of the server in the answer of `/readyz`, such as `database`. */
-interface Part {
-  readonly status: 'up' | 'down' | 'degraded';
-  readonly message?: string;
-  readonly [detail: string]: unknown;
-}
-
-/** The members of a custom tool that findings need. */
-interface StoredTool {
-  readonly name: string;
-  readonly status: string;
-  readonly protocol: string;
-  readonly isolation: string;
-  readonly effectiveSandbox: { readonly mayTouch: readonly string[] };
-}
+/** Makes findings of one state. */
+const inState =
+  (state: Finding['state']) =>
+  (what: string, found: string, mend?: string): Finding => ({ what, state, found, mend });
+const ok = inState('ok');
+const note = inState('note');
+const missing = inState('missing');
 
 /** Timeout of a request and of a program's `--version`. */
 const timeoutMs = 10_000;
@@ -66,7 +52,7 @@ const nextTier = [
 export async function doctor(session: Session, { token }: { readonly token?: string } = {}): Promise<void> {
   if (token !== undefined) return doctorOfToken(session, token);
   const { surroundings, out } = session;
-  const server = await serverFindings(surroundings);
+  const server = await serverFindings(session);
   const findings: Finding[] = [
     ok('toolkeeper', `${surroundings.root}, Node ${process.version}`),
     ...(server ?? [
@@ -87,19 +73,16 @@ async function doctorOfToken({ client, out }: Session, source: string): Promise<
   const token = (await text(process.stdin)).trim();
   const report = await ask(testAccessToken({ client, body: { token } }));
   const { checks, rules, keyId, scopes } = report;
-  const lines = [
-    ...checks.map(({ check, passed, detail }) => ({
-      state: passed ? 'ok' : 'missing',
-      line: `${check} ${detail ?? ''}`,
-    })),
-    ...rules.map(({ rule, matched, why }) => ({
-      state: matched ? 'ok' : 'note',
-      line: `rule ${rule.claim} = ${rule.value} -> ${rule.role}: ${why}`,
-    })),
-  ];
-  const grants = `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`;
   out.answer(report, () =>
-    [...lines.map(({ state, line }) => `${out.state(state)} ${line}`), grants].join('\n'),
+    [
+      ...checks.map(({ check, passed, detail }) => {
+        return `${out.state(passed ? 'ok' : 'missing')} ${check} ${detail ?? ''}`;
+      }),
+      ...rules.map(({ rule: { claim, value, role }, matched, why }) => {
+        return `${out.state(matched ? 'ok' : 'note')} rule ${claim} = ${value} -> ${role}: ${why}`;
+      }),
+      `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`,
+    ].join('\n'),
   );
   if (scopes.length === 0) throw new CliError('the token opens nothing');
 }
@@ -111,34 +94,44 @@ function lineOf(out: Output, { what, state, found, mend }: Finding): string {
 }
 
 /** The findings that a running server reports. @returns undefined if none answers */
-async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
+async function serverFindings({ client, surroundings }: Session): Promise<Finding[] | undefined> {
   const address = surroundings.server();
   const response = await httpGet(address, '/readyz').catch(() => undefined);
   if (!response) return undefined;
-  const { details = {} } = (await response.json().catch(() => ({}))) as { details?: Record<string, Part> };
+  const readiness = (await response.json().catch(() => ({}))) as { details?: Record<string, PartHealth> };
+  const { details = {} } = readiness;
   const found = `${address.url} ${response.ok ? 'is ready' : `answers ${response.status}`}`;
   if (Object.keys(details).length === 0)
     return [missing('server', found, 'another program listens there: set PORT')];
+  const tools = await customTools(client);
   return [
     { what: 'server', state: response.ok ? 'ok' : 'missing', found },
     await keyFinding(address, surroundings.dataDir),
-    ...(await toolFindings(address)),
+    ...toolFindings(tools.filter(({ status }) => status !== 'error')),
+    ...sharedFindings(tools),
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
-      .map(([part, report]) => (part === 'sandbox' ? sandboxFinding(report) : partFinding(part, report))),
-    ...(await brokenToolFindings(address).catch(() => [])),
+      .map(([part, health]) => (part === 'sandbox' ? sandboxFinding(health) : partFinding(part, health))),
+    ...brokenToolFindings(tools.filter(({ status }) => status === 'error')),
   ];
+}
+
+/** The custom tools; none if the server refuses to list them. */
+async function customTools(client: Client): Promise<readonly CustomToolView[]> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  return ask(listCustomTools({ client, query: { limit: 1_000 }, signal })).then(
+    ({ data }) => data,
+    () => [],
+  );
 }
 
 /** Matches the end of a refusal that says how to allow the tool: a command, or a setting with its values. */
 const allowing = /(?:to allow it(?:, set|:)|, or set) (chmod \S+ \S+|([A-Z_]+)=(\S+))$/;
 
 /** Tools that cannot be started, and one line per setting that would allow all tools that it refuses. */
-async function brokenToolFindings(address: ServerAddress): Promise<Finding[]> {
-  const answer = await httpGet(address, '/api/v1/custom-tools?status=error&limit=100');
-  const { data = [] } = (await answer.json()) as { data?: { name: string; errorMessage: string | null }[] };
+function brokenToolFindings(tools: readonly CustomToolView[]): Finding[] {
   const valuesBySetting = new Map<string, Set<string>>();
-  const tools = data.map(({ name, errorMessage }) => {
+  const findings = tools.map(({ name, errorMessage }) => {
     const [, mend, setting, values = ''] = allowing.exec(errorMessage ?? '') ?? [];
     if (setting !== undefined) {
       const earlier = valuesBySetting.get(setting) ?? [];
@@ -147,7 +140,7 @@ async function brokenToolFindings(address: ServerAddress): Promise<Finding[]> {
     return note(`tool ${name}`, errorMessage ?? 'it cannot be started', mend);
   });
   const allowingAll = [...valuesBySetting].map(([setting, values]) => `${setting}=${[...values].join(',')}`);
-  return [...tools, ...allowingAll.map((line) => note('to allow all', line))];
+  return [...findings, ...allowingAll.map((line) => note('to allow all', line))];
 }
 
 /** Whether the server accepts the command line's key. */
@@ -159,31 +152,28 @@ async function keyFinding(address: ServerAddress, dataDir: string): Promise<Find
   return ok('key', 'the server knows it');
 }
 
-/** Findings about what each tool may touch, and about MCP servers whose memory all projects share. */
-async function toolFindings(address: ServerAddress): Promise<Finding[]> {
-  const response = await httpGet(address, '/api/v1/custom-tools?limit=1000');
-  const { data = [] } = (await response.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
-  const shared = data.filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared');
-  // `brokenToolFindings` reports the others.
-  const startable = data.filter(({ status }) => status !== 'error');
-  return [
-    ...startable.map(({ name, effectiveSandbox: { mayTouch } }) => {
-      const isEnforced = !mayTouch.some((line) => line.includes('NOT ENFORCED'));
-      const finding = isEnforced ? ok : note;
-      return finding(`tool ${name}`, mayTouch.join(lineBreak));
-    }),
-    ...shared.map(({ name }) =>
-      note(
+/** What each tool that can be started may touch. */
+const toolFindings = (tools: readonly CustomToolView[]): Finding[] =>
+  tools.map(({ name, effectiveSandbox: { mayTouch = [] } }) => {
+    const finding = mayTouch.some((line) => line.includes('NOT ENFORCED')) ? note : ok;
+    return finding(`tool ${name}`, mayTouch.join(lineBreak));
+  });
+
+/** MCP servers whose memory all projects share. */
+const sharedFindings = (tools: readonly CustomToolView[]): Finding[] =>
+  tools
+    .filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared')
+    .map(({ name }) => {
+      const mend = `PATCH /api/v1/custom-tools/${name} {"isolation": "project"}`;
+      return note(
         `MCP server ${name}`,
         'is shared: each project can read what another left in its memory',
-        `PATCH /api/v1/custom-tools/${name} {"isolation": "project"}`,
-      ),
-    ),
-  ];
-}
+        mend,
+      );
+    });
 
 /** The tier of the sandbox, and how to get a higher one. */
-function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
+function sandboxFinding({ tier, enabled, policy, grantable }: PartHealth): Finding {
   if (typeof tier !== 'number') return ok('sandbox', 'only the admin key can read its tier');
   const confinement = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
   const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
@@ -193,11 +183,11 @@ function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
 }
 
 /** The state of another part of the server. */
-function partFinding(what: string, { status, ...details }: Part): Finding {
+function partFinding(what: string, { status, ...details }: PartHealth): Finding {
   const figures = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
   const found = [status, ...figures].join(', ');
   if (status === 'up') return ok(what, found);
-  return { ...note(what, found, remedies[what]), ...(status === 'down' && { state: 'missing' }) };
+  return (status === 'down' ? missing : note)(what, found, remedies[what]);
 }
 
 /** Requests a path with the command line's key. */

@@ -7,9 +7,11 @@ import { LocalServer } from '../server/local-server.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { exit } from '../output.js';
 
+type MessageId = string | number | null | undefined;
+
 /** Members of a JSON-RPC message that the relay reads. */
 interface Message {
-  readonly id?: string | number | null;
+  readonly id?: MessageId;
   readonly method?: string;
   readonly params?: {
     readonly name?: unknown;
@@ -114,11 +116,7 @@ export class Relay {
    * @param requestId for refusals without an id, made before the body was read
    * @param signal closes the answer's stream
    */
-  private async writeAnswer(
-    answer: Response,
-    requestId?: Message['id'],
-    signal?: AbortSignal,
-  ): Promise<void> {
+  private async writeAnswer(answer: Response, requestId?: MessageId, signal?: AbortSignal): Promise<void> {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream') && answer.body) {
       const events = answer.body
@@ -132,7 +130,7 @@ export class Relay {
   }
 
   /** Writes a message as one line. */
-  private writeMessage(text: string, requestId: Message['id']): void {
+  private writeMessage(text: string, requestId: MessageId): void {
     const message = JSON.parse(text) as Message & { result?: { protocolVersion?: string } };
     this.version = message.result?.protocolVersion ?? this.version;
     const lacksId = message.id === null && requestId !== undefined;
@@ -168,7 +166,7 @@ export class Relay {
   }
 
   /** Writes an error of JSON-RPC. */
-  private writeError(id: Message['id'], code: number, message: string): void {
+  private writeError(id: MessageId, code: number, message: string): void {
     this.write(JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message } }));
   }
 }

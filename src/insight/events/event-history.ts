@@ -89,7 +89,7 @@ export class EventHistory extends WriteBehind<Waiting> {
       if (type === 'circuit.closed' && postponed) store({ ...postponed, timestamp: event.timestamp });
     });
     // The barrier makes requests wait until their events are stored.
-    barrier.add(() => this.flush());
+    barrier.addWriter(() => this.flush());
     this.ring = this.ringOf('');
   }
 

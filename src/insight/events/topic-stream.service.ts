@@ -43,7 +43,7 @@ export class TopicStreamService {
     const what = followed.some(({ topic }) => topic.ofPage) ? pageStreams : 'streams of events';
     const greeting = greetingOf(followed, lastSeen, places);
     const stream = this.streams.follow(what, holderIn(request), followings, greeting);
-    stream.once('close', () => followed.forEach(({ topic, ring }) => topic.left?.(ring)));
+    stream.once('close', () => followed.forEach(({ topic, ring }) => topic.onDisconnect?.(ring)));
     return stream;
   }
 

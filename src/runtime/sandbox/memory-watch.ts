@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
-import { readProc, statOf } from '../../base/common/process-identity.js';
+import { readProc, statFieldsOf } from '../../base/common/process-identity.js';
 
 /** Interval of the checks. */
 const checkEveryMs = 250;
@@ -14,7 +14,7 @@ const checksPerListing = 8;
 /** Threads that are read per event loop turn. */
 const threadsPerTurn = 32;
 
-/** Positions in what `statOf` returns: fields of /proc/<pid>/stat after the name. */
+/** Positions in what `statFieldsOf` returns: fields of /proc/<pid>/stat after the name. */
 const statField = { state: 0, parent: 1, group: 2, residentPages: 21 };
 /** Page faults and CPU time among these fields. */
 const activityFields = [7, 13] as const;
@@ -86,11 +86,11 @@ export class MemoryWatch {
 
   /** All processes of a group, with orphans: the spawner adopts these, and they stay in their process group. */
   private async processesOf(leader: number): Promise<number[]> {
-    const parent = Number(statOf(leader)[statField.parent]);
+    const parent = Number(statFieldsOf(leader)[statField.parent]);
     const adopted = parent === process.pid ? [] : childrenOf(parent, parent);
     const leaders = new Set([...this.groups].map((group) => group.leader));
     const orphans = adopted.filter(
-      (pid) => !leaders.has(pid) && Number(statOf(pid)[statField.group]) === leader,
+      (pid) => !leaders.has(pid) && Number(statFieldsOf(pid)[statField.group]) === leader,
     );
     const pids = new Set([leader, ...orphans]);
     let threads = 0;
@@ -125,7 +125,9 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each)
 /** The kernel's page size, from the same memory in bytes and in pages. */
 const pageBytes =
   2 **
-  Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[statField.residentPages])));
+  Math.round(
+    Math.log2(process.memoryUsage.rss() / Number(statFieldsOf(process.pid)[statField.residentPages])),
+  );
 
 /** Resident bytes of processes. Ended ones have none. */
 const residentIn = (stats: readonly string[][]): number =>
@@ -139,13 +141,13 @@ export function residentBytes(pid: number): number | undefined {
   const pids = new Set([pid]);
   // Reading all threads adds all descendants to the set.
   Array.from(descendants(pids));
-  const stats = [...pids].map(statOf);
+  const stats = [...pids].map(statFieldsOf);
   return stats[0]?.[statField.state] ? residentIn(stats) : undefined;
 }
 
 /** Measures a group. @returns whether any process ran since the last check, so that it may have started others */
 function refresh(group: Group): boolean {
-  const stats = group.pids.map(statOf);
+  const stats = group.pids.map(statFieldsOf);
   const before = group.activity;
   group.activity = stats.map((fields) => fields.slice(...activityFields).join()).join();
   group.residentMB = residentIn(stats) / 1_048_576;

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { holderOf } from './call-rates.js';
 import { isBound, type Principal } from '../contract/principal.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
-import { unstorable } from '../../base/common/field-problems.js';
+import { storageProblems } from '../../base/common/field-problems.js';
 import { maxProjectLength, ProjectQuery } from '../rest/dto.js';
 
 export type { Principal };
@@ -49,7 +49,7 @@ export function projectInHeader(headers: IncomingHttpHeaders): string | undefine
   if (!value?.startsWith("UTF-8''")) return value;
   try {
     const name = decodeURIComponent(value.slice("UTF-8''".length));
-    return unstorable(name, '').length === 0 ? name : value;
+    return storageProblems(name, '').length === 0 ? name : value;
   } catch {
     return value;
   }
@@ -60,7 +60,7 @@ function projectNamed({ query, headers }: FastifyRequest): string | undefined {
   const { project = projectInHeader(headers) } = (query ?? {}) as { readonly project?: unknown };
   if (project === undefined || project === '') return undefined;
   const isName = typeof project === 'string' && project.length <= maxProjectLength;
-  if (isName && unstorable(project, '').length === 0) return project;
+  if (isName && storageProblems(project, '').length === 0) return project;
   throw invalidRequest({
     pointer: '/project',
     detail: `must be one name of at most ${maxProjectLength} characters`,

@@ -4,7 +4,7 @@ import { plainToInstance } from 'class-transformer';
 import { isObject, type ValidationError } from 'class-validator';
 import { type FieldProblem, invalidRequest } from '../../base/common/errors.js';
 import { nearestName } from '../../base/common/nearest-name.js';
-import { escapePointer, maxProblems, unstorable } from '../../base/common/field-problems.js';
+import { escapePointer, maxProblems, storageProblems } from '../../base/common/field-problems.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ export class DtoPipe extends ValidationPipe {
     const known = withoutSurplus(metatype, plain);
     const source = type === 'body' ? known : Object.assign(new QueryText(), known);
     const dto = withoutUnset((await super.transform(source, metadata)) as object);
-    const problems = unstorable(plain, '');
+    const problems = storageProblems(plain, '');
     if (problems.length > 0) throw invalidRequest(...problems.slice(0, maxProblems));
     return dto;
   }

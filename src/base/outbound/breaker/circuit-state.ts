@@ -65,12 +65,6 @@ export type CircuitDecision =
   | { readonly kind: 'probe'; readonly release: () => void }
   | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
 
-/** The result of a call for the circuit. */
-export interface CircuitSample {
-  readonly executionId: string;
-  readonly fault: boolean;
-}
-
 /** A state that an operator sets, and why. */
 export interface CircuitOverride {
   readonly by: string;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
-import { counter, gauge } from '../../../base/observability/metrics.js';
+import { Contributors } from '../../../base/observability/contributors.js';
+import { counter, forgetTool, gauge } from '../../../base/observability/metrics.js';
 import { CallReports } from '../../../call/door/call-reports.js';
 import { residentBytes } from '../../sandbox/memory-watch.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
