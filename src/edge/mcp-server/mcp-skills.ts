@@ -74,7 +74,6 @@ export class McpSkills {
   }
 }
 
-/** A skill as it is listed. */
 const entryOf = ({ uri, frontmatter, digest, size }: PlaybookSkill): object => ({
   uri,
   frontmatter,

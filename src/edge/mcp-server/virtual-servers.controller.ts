@@ -104,9 +104,8 @@ export class VirtualServersController {
     @Param() params: ServerParams,
     @Body() body: UpdateMcpServerBody,
   ): Promise<McpServerView> {
-    return viewOf(
-      await this.servers.save({ ...this.servers.get(params.name).stored, ...body }, { isNew: false }),
-    );
+    const { stored } = this.servers.get(params.name);
+    return viewOf(await this.servers.save({ ...stored, ...body }, { isNew: false }));
   }
 
   @Delete(':name')

@@ -53,9 +53,8 @@ export class Sessions {
    * @returns undefined for an invalid or expired cookie, which may be another server's
    */
   find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
-    return cookiesIn(cookie)
-      .map((value) => this.sessionIn(value))
-      .find((session) => session !== undefined);
+    const sessions = cookiesIn(cookie).map((value) => this.sessionIn(value));
+    return sessions.find((session) => session !== undefined);
   }
 
   /** The session of a request's cookie, if the request also has its CSRF token in `x-toolkeeper-session`. */
@@ -70,6 +69,7 @@ export class Sessions {
   /** The session of a cookie's value; undefined if it is invalid or expired. */
   private sessionIn(value: string): Session | undefined {
     const parts = value.split('.');
+    // The cookie of a stored session is one random secret, that of a session by a key has four parts.
     if (parts.length === 1) return this.known.find(value);
     if (parts.length !== 4) return undefined;
     const [keyId = '', expiry = '', tokenHash = '', signature = ''] = parts;
@@ -122,10 +122,7 @@ export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
   return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
 }
 
-/**
- * Secrets of links that sign a browser in as the operator: valid once and for a short time. This server alone has their
- * hashes, in memory.
- */
+/** Secrets of links that sign a browser in as the operator, once and for a short time. Only this server's memory has their hashes. */
 @Injectable()
 export class SignInLinks {
   /** End of each link, in milliseconds since the epoch, by the hash of its secret. */

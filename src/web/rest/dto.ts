@@ -23,7 +23,7 @@ const messageFor = (message: Message, value: unknown): string =>
   typeof message === 'string' ? message : message(value);
 
 /** A custom rule. */
-export const Rule = (message: Message, isValid: (value: unknown) => boolean): PropertyDecorator =>
+export const Rule = (...[message, isValid]: Check): PropertyDecorator =>
   rules.ValidateBy({
     name: 'rule',
     validator: { validate: isValid, defaultMessage: (at) => messageFor(message, at?.value) },
@@ -81,7 +81,7 @@ const checksOf = (table: Bounds, schema: Schema): Check[] =>
       (it) => isValid(it, schema[keyword] as never),
     ]);
 
-/** Stands for a property's type, so that class-transformer leaves the value as it is. */
+/** Stands for a property's type, so that class-transformer does not convert the value itself. */
 @Exclude()
 class Opaque {}
 
@@ -121,7 +121,7 @@ type Decorator = (schema?: Schema) => PropertyDecorator;
 /** Any JSON value. */
 export const FreeJson: Decorator = (schema = {}) => field(schema, []);
 
-/** Creates a decorator for JSON with a single custom rule. */
+/** A decorator for JSON with a single custom rule. */
 export const Ruled =
   (...rule: Check): Decorator =>
   (schema = {}) =>
@@ -183,10 +183,9 @@ export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): P
 /** The list in a query: `a,b` means the same as the parameter given twice. */
 const toList: Convert = (text) => {
   if (text === undefined) return undefined;
-  const parts = [text].flat();
-  return parts.flatMap((part) =>
-    typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part,
-  );
+  const itemsIn = (part: unknown): unknown =>
+    typeof part === 'string' ? part.split(',').map((item) => item.trim()) : part;
+  return [text].flat().flatMap(itemsIn);
 };
 
 const list = (schema: Schema, ...ofItems: readonly Check[]): PropertyDecorator =>
@@ -266,14 +265,12 @@ export const OptionalExample = Shown<unknown>({ required: false });
 export const Texts = Shown<readonly string[]>({ type: [String] });
 export const Numbers = Shown<readonly number[]>({ type: [Number] });
 export const NullableText = Shown<string | null>({ type: String, nullable: true });
+export const NullableTexts = Shown<readonly string[] | null>({ type: [String], nullable: true });
 export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
 export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
 export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
-export const OneOfThese = (
-  values: readonly string[],
-  example: string,
-  description?: string,
-): PropertyDecorator => ApiProperty({ enum: values, example, description });
+export const OneOfThese = (values: readonly string[], example: string, description?: string) =>
+  ApiProperty({ enum: values, example, description });
 export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
 
 /** A list of another view. */
@@ -293,7 +290,7 @@ export const SentBackBy =
   (view) =>
     Reflect.defineMetadata(VIEW, view, body);
 
-/** The page size of a list, up to 1,000. */
+/** The page size of a list. */
 export const Limit = (defaultValue: number, schema: Schema = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: defaultValue, example: defaultValue, ...schema });
 
@@ -313,7 +310,9 @@ export const maxProjectLength = 256;
 /** The project of a request. */
 export class ProjectQuery {
   @AnyText({
-    ...{ required: false, maxLength: maxProjectLength, example: 'support' },
+    required: false,
+    maxLength: maxProjectLength,
+    example: 'support',
     description: "One of the key's; wins over `x-project-id`. Lists take `*` as well: all projects",
   })
   readonly project?: string;
@@ -336,7 +335,7 @@ export function PageOf<T>(item: Type<T>, schema: ApiPropertyOptions = {}): Type<
 const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** Parses an ISO 8601 time, in UTC if it has no offset. Returns an invalid Date for any other text. */
-export function momentOf(text: string): Date {
+function momentOf(text: string): Date {
   const [, date = ''] = isoTime.exec(text) ?? [];
   // `Date` accepts the 30th of February as the 2nd of March.
   if (!isCalendarDay(date)) return new Date(NaN);

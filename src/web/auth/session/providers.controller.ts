@@ -15,17 +15,17 @@ export const transactionCookie: [name: string, sameSite: string] = ['toolkeeper_
 const formType = 'application/x-www-form-urlencoded';
 
 /** A provider at which people sign in. */
-export class ProviderView {
+class ProviderView {
   @Example('https://login.example.com/realms/acme') readonly issuer!: string;
   @Example('login.example.com', 'Its name or its host') readonly name!: string;
 }
 
-export class ProvidersView {
+class ProvidersView {
   @Many(ProviderView) readonly providers!: readonly ProviderView[];
 }
 
 /** The start of a sign-in. */
-export class BeginBody {
+class BeginBody {
   @Text(512, { example: 'https://login.example.com/realms/acme' }) readonly issuer!: string;
   @OptionalText(2_048, {
     example: '/console/tools',
@@ -35,7 +35,7 @@ export class BeginBody {
 }
 
 /** A sign-in that has begun. */
-export class BegunView {
+class BegunView {
   @Example('https://login.example.com/auth?client_id=toolkeeper', 'Where the browser signs in')
   readonly url!: string;
 }
@@ -104,9 +104,7 @@ export class ProvidersController {
   ): Promise<void> {
     void reply.header('cache-control', 'no-store');
     const token = new URLSearchParams(rawBodyOf(request).toString()).get('logout_token') ?? '';
-    await this.sessions.endAt(await this.client.logoutIn(token), {
-      address: request.ip,
-      requestId: request.id,
-    });
+    const by = { address: request.ip, requestId: request.id };
+    await this.sessions.endAt(await this.client.logoutIn(token), by);
   }
 }

@@ -140,8 +140,7 @@ export class FacadeController {
     return sendPage(
       reply,
       'Let an agent use your tools?',
-      `An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name.
-Go on only if you have just started it yourself.`,
+      `An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name. Go on only if you have just started it yourself.`,
       `<a href="${escaped(next)}">Continue to sign in</a>`,
       'To refuse, close this page.',
     );
@@ -202,8 +201,7 @@ Go on only if you have just started it yourself.`,
     if (!tokenRequest) return reply.status(400).send({ error: 'invalid_grant' });
     try {
       const { clientId, clientSecret } = facade;
-      const secret: Record<string, string> =
-        clientSecret === undefined ? {} : { client_secret: clientSecret };
+      const secret = clientSecret !== undefined && { client_secret: clientSecret };
       const answer = await issuer.tokens({ ...tokenRequest, client_id: clientId, ...secret });
       // The agent gets the tokens for this server, but not the ID token, which identifies the person.
       const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
@@ -227,10 +225,9 @@ Go on only if you have just started it yourself.`,
       return { grant_type: grant, refresh_token: body.get('refresh_token') ?? '', ...(scope && { scope }) };
     const verifier = body.get('code_verifier') ?? '';
     const signIn = this.sealedSignIns.open(body.get('code') ?? '') as SignIn | undefined;
-    const isValid =
-      signIn?.step === 'token' && signIn.expiresAt > Date.now() && verifierPattern.test(verifier);
-    if (grant !== 'authorization_code' || !isValid || body.get('redirect_uri') !== signIn.redirect)
+    if (grant !== 'authorization_code' || signIn?.step !== 'token' || signIn.expiresAt <= Date.now())
       return undefined;
+    if (!verifierPattern.test(verifier) || body.get('redirect_uri') !== signIn.redirect) return undefined;
     const code = signIn.code ?? '';
     return { grant_type: grant, code, code_verifier: verifier, redirect_uri: `${base}/oauth/callback` };
   }
