@@ -132,6 +132,5 @@ export class ConsoleFiles {
   }
 }
 
-/** The web console under /console/. */
 @Module({ controllers: [ConsoleController] })
 export class ConsoleModule {}

@@ -153,7 +153,6 @@ class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
   }
 }
 
-/** Serves the probes, and the list of replicas. */
 @ApiTags('operations')
 @UseFilters(ProbeFilter)
 @Controller()

@@ -18,9 +18,7 @@ import {
   textIn,
 } from './mcp-methods.js';
 
-/** Name of MCP's extension for skills. */
 export const skillsExtension = 'io.modelcontextprotocol/skills';
-/** Media type of a skill's file. */
 const mimeType = 'text/markdown';
 
 /** Playbooks as MCP skills: listed with digests, read as resources. */

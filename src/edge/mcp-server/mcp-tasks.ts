@@ -21,7 +21,6 @@ import {
   textIn,
 } from './mcp-methods.js';
 
-/** Name of MCP's extension for tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 /** The capability that a client must declare to use tasks. */
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };

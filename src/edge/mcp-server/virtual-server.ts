@@ -84,7 +84,6 @@ interface Contents {
   readonly servers: ReadonlySet<string>;
 }
 
-/** Resolves the members of a virtual server. */
 function contentsOf(members: readonly Member[], registry: ToolRegistry): Contents {
   /** Tools and prompts by their names in the set. */
   const items = new Map<string, NamedItem>();

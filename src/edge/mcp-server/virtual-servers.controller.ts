@@ -118,7 +118,6 @@ export class VirtualServersController {
   }
 }
 
-/** A server as answers show it. */
 const viewOf = ({ stored, contents: { tools, missing } }: VirtualServer): McpServerView => ({
   ...stored,
   tools: [...tools.keys()].sort(),

@@ -45,7 +45,6 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     return request;
   }
 
-  /** All servers, sorted by name. */
   all(): VirtualServer[] {
     return [...this.servers.values()];
   }
@@ -76,7 +75,7 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     return this.get(name);
   }
 
-  /** Deletes a server. @throws Problem `not_found` */
+  /** @throws Problem `not_found` */
   async delete(name: string): Promise<void> {
     this.get(name);
     await this.dataSource.query('DELETE FROM mcp_servers WHERE name = $1', [name]);

@@ -15,7 +15,6 @@ import { EventPageView, EventsQuery, TopicsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
-/** Description of the header Last-Event-ID. */
 const lastEventId = 'Id of the last event received; the stream resumes after it';
 
 const eventsExample = [

@@ -27,7 +27,6 @@ export class HealthPeriodQuery extends ProjectQuery {
   readonly periodHours!: number;
 }
 
-/** Why a tool has its grade. */
 export class HealthReasonView {
   @OneOfThese(healthRules, 'success_rate', 'The rule that decided')
   readonly rule!: (typeof healthRules)[number];
@@ -48,7 +47,6 @@ export class HealthReasonView {
   readonly since!: string | null;
 }
 
-/** Health report of one tool. */
 export class ToolHealthView extends MaybeUnavailable {
   @Example('log_summary') readonly toolName!: string;
   @OneOfThese(healthStatuses, 'degraded') readonly status!: HealthStatus;
@@ -76,7 +74,6 @@ export class ToolHealthView extends MaybeUnavailable {
   @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
-/** The newest failure of a tool. */
 export class LastErrorView {
   @Example(checkedAtExample) readonly at!: string;
   @ApiProperty({ format: 'uuid' }) readonly executionId!: string;
@@ -116,14 +113,15 @@ export class ToolHealthNowView extends ToolHealthView {
   @ApiProperty({ type: ToolNowView }) readonly now!: ToolNowView;
 }
 
-const everyBucket = (description: string): PropertyDecorator =>
+const CountsByBucket = (description: string): PropertyDecorator =>
   ApiProperty({ type: 'array', items: { type: 'integer' }, example: [4, 0, 7], description });
 
 /** A tool's calls and failures over the period, for a small chart. */
 export class ToolTrendView {
   @Example(120_000, 'Length of a bucket') readonly bucketMs!: number;
-  @everyBucket('Calls per bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
-  @everyBucket('Errors and timeouts per bucket') readonly failures!: readonly number[];
+  @CountsByBucket('Calls per bucket, oldest first; the last one is not over')
+  readonly calls!: readonly number[];
+  @CountsByBucket('Errors and timeouts per bucket') readonly failures!: readonly number[];
 }
 
 /** Calls that were refused with one code. */
@@ -151,7 +149,6 @@ export class ToolReportView extends ToolHealthNowView {
   readonly refusals!: readonly RefusalCountView[];
 }
 
-/** A change of a tool's grade of the last hour. */
 export class GradeChangeView {
   @OneOfThese(healthStatuses, 'healthy') readonly from!: HealthStatus;
   @OneOfThese(healthStatuses, 'degraded') readonly to!: HealthStatus;
@@ -168,7 +165,6 @@ class StatusCountsView {
   @Example(1) readonly unknown!: number;
 }
 
-/** Health of all tools. */
 export class SystemHealthView {
   @OneOfThese(healthStatuses, 'degraded', 'The worst known status of a tool')
   readonly status!: HealthStatus;

@@ -224,7 +224,6 @@ class McpSession implements DialectSession {
     if (!this.isListing && !this.pause) this.requestLists();
   }
 
-  /** Reads the server's lists and publishes them. */
   private requestLists(): void {
     this.isListing = true;
     this.isStale = false;
@@ -277,7 +276,6 @@ class McpSession implements DialectSession {
 /** Whether a server refused a request by an error that leaves open whether it knows the request. */
 const isUnclearRefusal = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
-/** A path as MCP's root. */
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
 
 /** Reads a notice. The progress token of a call is its execution id. */

@@ -2,7 +2,6 @@ import { isDeeperThan, jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import type { Reply, ServerLists } from '../process-pool/pool.types.js';
 
-/** Limits of each list of a server. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
 /** Timeout of all lists except the tools, because a start waits for them. */

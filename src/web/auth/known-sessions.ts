@@ -5,7 +5,6 @@ import { KnownKeys } from './known-keys.js';
 import { AccessTokens } from './tokens/access-tokens.js';
 import type { Claims } from './tokens/token-checks.js';
 
-/** A browser's session. */
 export interface Session {
   readonly principal: Principal;
   /** Milliseconds since the epoch. */

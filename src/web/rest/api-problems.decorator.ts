@@ -46,7 +46,6 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
-/** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];
   const type = problemType(code);

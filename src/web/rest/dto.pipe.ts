@@ -53,7 +53,6 @@ export class DtoPipe extends ValidationPipe {
 }
 
 const notKnown = 'is not a known field';
-/** Whether a value is an object with members. */
 const isMembers = (value: unknown): value is Members => isObject(value);
 
 /** Converts an object to an instance of the class; other values stay as they are. */
@@ -80,7 +79,6 @@ function withoutSurplus(type: Type, members: Members): Members {
 /** The problems of the items of a value, by their names; see `Items` in dto.ts. */
 type ItemProblems = (all: unknown) => [string, string][];
 
-/** The first problems, up to `maxProblems`. */
 function firstProblems(errors: readonly ValidationError[]): FieldProblem[] {
   const found: FieldProblem[] = [];
   for (const problem of problemsOf(errors, '')) {

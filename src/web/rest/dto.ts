@@ -118,7 +118,6 @@ function field(
 /** A decorator of a property. `schema` adds to its schema. */
 type Decorator = (schema?: Schema) => PropertyDecorator;
 
-/** Any JSON value. */
 export const FreeJson: Decorator = (schema = {}) => field(schema, []);
 
 /** A decorator for JSON with a single custom rule. */
@@ -127,11 +126,9 @@ export const Ruled =
   (schema = {}) =>
     field(schema, [rule]);
 
-/** Any JSON object. */
 export const AnyObject: Decorator = (schema) =>
   field({ type: 'object', additionalProperties: true, ...schema }, [objectType]);
 
-/** An optional JSON object. */
 export const OptionalObject = (example: object, description?: string): PropertyDecorator =>
   AnyObject({ required: false, example, description });
 
@@ -151,7 +148,6 @@ export const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 const toNumber: Convert = (text) =>
   typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 
-/** An optional number. */
 export const OptionalNum: Decorator = (schema = {}) =>
   field(
     { required: false, ...schema },
@@ -169,12 +165,10 @@ export const OptionalInt = (minimum: number, maximum?: number, schema: Schema = 
 
 const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text === 'true' : text);
 
-/** True or false. */
 export const Flag: Decorator = (schema = {}) =>
   field(schema, [typeCheck('boolean', rules.isBoolean)], toFlag);
 export const OptionalFlag: Decorator = (schema) => Flag({ required: false, ...schema });
 
-/** A value from an enum. */
 export const OneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
   field({ enum: values, ...schema }, [textType, ...checksOf(bounds, { enum: values })]);
 export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
@@ -200,7 +194,6 @@ export const OptionalTextList: Decorator = (schema) => TextList({ required: fals
 export const SomeOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
   list({ enum: values, isArray: true, ...schema }, textType, ...checksOf(bounds, { enum: values }));
 
-/** A list of JSON objects. */
 export const ObjectList: Decorator = (schema) =>
   list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, objectType);
 
@@ -219,14 +212,12 @@ export function OptionalMap(
   return applyDecorators(field(map, [objectType, ...checksOf(sizes, schema)]), Items(orNull));
 }
 
-/** An optional nested DTO. */
 export const OptionalNested = (type: Type, schema: Schema = {}): PropertyDecorator =>
   applyDecorators(
     field({ type, required: false, ...schema }, [objectType], unchanged, (value) => instanceOf(type, value)),
     rules.ValidateNested(),
   );
 
-/** A list of nested DTOs. */
 export function NestedList(type: Type, maxItems: number, schema: Schema = {}): PropertyDecorator {
   const merged = { type: [type], maxItems, ...schema };
   const dtos: Convert = (value) =>
@@ -273,7 +264,6 @@ export const OneOfThese = (values: readonly string[], example: string, descripti
   ApiProperty({ enum: values, example, description });
 export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
 
-/** A list of another view. */
 export const Many = (view: Type, description?: string): PropertyDecorator =>
   ApiProperty({ type: [view], description });
 
@@ -290,24 +280,19 @@ export const SentBackBy =
   (view) =>
     Reflect.defineMetadata(VIEW, view, body);
 
-/** The page size of a list. */
 export const Limit = (defaultValue: number, schema: Schema = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: defaultValue, example: defaultValue, ...schema });
 
-/** The cursor of a page after the first. */
 export const Cursor = (): PropertyDecorator =>
   OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
 
-/** Query parameters of a paginated list. */
 export class PageQuery {
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
 }
 
-/** Max characters of a project's name. */
 export const maxProjectLength = 256;
 
-/** The project of a request. */
 export class ProjectQuery {
   @AnyText({
     required: false,

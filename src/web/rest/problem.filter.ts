@@ -24,7 +24,6 @@ export interface OwnErrorBody {
   readonly body: string | Buffer;
 }
 
-/** A problem as an HTTP response. */
 interface ProblemAnswer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -39,7 +38,6 @@ export class ProblemFilter implements ExceptionFilter {
     this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
   }
 
-  /** Answers a failed request. */
   send(exception: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { status, headers, body } = this.answer(exception, request.id);
     const ownBody = request.routeOptions.config?.errorBody?.(exception, request);
@@ -48,7 +46,6 @@ export class ProblemFilter implements ExceptionFilter {
     else void reply.send(body);
   }
 
-  /** The answer to a failed request. */
   answer(exception: unknown, requestId: string): ProblemAnswer {
     const problem = loggedProblem(exception, requestId);
     const { retryAfterMs, headers } = problem.details;

@@ -41,7 +41,6 @@ interface AuditSettings {
 export const Audited = (member: string, readState: StateReader): ClassDecorator =>
   SetMetadata(AUDITED, { member, readState } satisfies AuditSettings);
 
-/** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;
 
 const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);

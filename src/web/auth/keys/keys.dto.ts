@@ -24,12 +24,10 @@ import { type CallRate, ratePeriods, type Scope, scopes } from '../../contract/p
 const exampleId = '019a9e0c5d0e7cc1a3f2';
 const exampleKey = `tk_${exampleId}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`;
 
-/** The path of the routes of one key. */
 export class KeyParams {
   @AnyText({ pattern: '^[0-9a-f]{20}$', example: exampleId }) readonly id!: string;
 }
 
-/** A rate of calls. */
 export class CallRateBody implements CallRate {
   @Int(1, 1_000_000, { example: 100 }) readonly calls!: number;
   @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];

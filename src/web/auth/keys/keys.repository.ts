@@ -26,7 +26,6 @@ const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
   expiresAt: 'expires_at',
 };
 
-/** Data access for the table `api_keys`. */
 @Injectable()
 export class KeysRepository {
   constructor(private readonly dataSource: DataSource) {}

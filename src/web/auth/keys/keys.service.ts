@@ -34,7 +34,6 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   private readonly logger = new Logger(KeysService.name);
   /** Lets one reload run at a time, so that an older answer cannot restore a revoked key. */
   private readonly oneAtATime = new KeyedMutex();
-  /** Stores last uses. */
   private readonly uses: IntervalLoop;
   /** Revision of the table that is in memory. */
   private revision: string | undefined;
@@ -76,7 +75,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return pageFrom(keys, ({ id }) => id, limit);
   }
 
-  /** The key with this id. @throws Problem `not_found` */
+  /** @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
     return viewOf(await this.stored(id), this.known.clock.now());
   }

@@ -73,7 +73,6 @@ export class ProviderClient {
     this.sealed = new SealedValues(ring, 'console sign-in');
   }
 
-  /** The issuers at which people may sign in. */
   get issuers(): readonly TokenIssuer[] {
     return this.config.auth.mode === 'off' ? [] : this.tokens.consoles;
   }

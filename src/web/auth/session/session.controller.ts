@@ -32,7 +32,7 @@ import { networkOf } from '../call-rates.js';
 import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
-import { cookiesIn, type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
+import { cookiesIn, type NewSession, Sessions, setCookieHeader, SignInLinks } from '../sessions.js';
 import { AccessTokens } from '../tokens/access-tokens.js';
 import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
@@ -234,7 +234,7 @@ export class SessionController {
     { headers, ip, protocol }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<NewSignIn> {
-    const transactions = cookiesIn(headers.cookie, transactionCookie[0]);
+    const transactions = cookiesIn(headers.cookie, transactionCookie.name);
     const finishing = this.provider.finish(answer, transactions);
     const { to, ...person } = await finishing.catch((error: unknown) => {
       throw error instanceof Problem ? this.countFailure(error, ip) : error;
@@ -246,7 +246,7 @@ export class SessionController {
       throw new Problem('forbidden', detail);
     }
     const session = await this.providerSessions.begin(person);
-    void reply.header('set-cookie', setCookie(undefined, 0, protocol === 'https', transactionCookie));
+    void reply.header('set-cookie', setCookieHeader(undefined, protocol, transactionCookie));
     return { principal, session, to };
   }
 
@@ -342,8 +342,8 @@ const refusalOf = ({ once }: SignInBody): string =>
 const tooManyFailures = (retryAfterMs: number): Problem =>
   new Problem('rate_limited', `${maxFailures} sign-ins a minute may fail from one address`, { retryAfterMs });
 
-/** Sets the cookie of a session; undefined deletes it. */
+/** Sets the cookie of a session; deletes it without one. */
 function setSessionCookie({ protocol }: FastifyRequest, reply: FastifyReply, session?: NewSession): void {
-  const cookie = setCookie(session?.cookie, session?.expiresAt ?? 0, protocol === 'https');
-  void reply.header('set-cookie', cookie).header('cache-control', 'no-store');
+  const cookie = session && { value: session.cookie, endsAt: session.expiresAt };
+  void reply.header('set-cookie', setCookieHeader(cookie, protocol)).header('cache-control', 'no-store');
 }

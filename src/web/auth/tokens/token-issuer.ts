@@ -12,7 +12,6 @@ import type { Claims, VerifiedToken } from './token-checks.js';
 const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 /** Limits of requests to the issuer. */
 const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
-/** Max introspections at a time. */
 const maxIntrospections = 32;
 /** Pause before an issuer that did not answer is asked again. */
 const retryPauseMs = 5_000;
@@ -42,7 +41,6 @@ export class TokenIssuer {
   private nextReadAt = 0;
   /** Present if the keys could not be read the last time. */
   private keysFailure: Error | undefined;
-  /** Number of running introspections. */
   private introspections = 0;
 
   constructor(
