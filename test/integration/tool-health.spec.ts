@@ -709,7 +709,6 @@ describe('getToolHealth', () => {
 
 describe('recordExecution', () => {
   it('writes one metric', async () => {
-    await health.ensureInitialized();
     const written = await health.recordExecution({
       toolName: 'search',
       userId: 'user-123',

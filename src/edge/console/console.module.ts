@@ -12,10 +12,7 @@ import { StaticFile } from '../../web/rest/static-file.js';
 /** Cache control of assets, whose names contain a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';
 
-/**
- * Content security policy of the page: allows scripts and styles of this server only. The nonce is for the style element
- * that the code editor creates.
- */
+/** Policy of the page: scripts and styles of this server only. The nonce is for the style element of the code editor. */
 const policyWith = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -60,7 +57,7 @@ export class ConsoleController {
     return { url: `${this.publicPath}${wantsPage(accept) ? '/console/' : '/docs'}` };
   }
 
-  /** Sends an asset. @throws Problem `not_found` */
+  /** @throws Problem `not_found` */
   @Get('console/assets/:name')
   @Public()
   async asset(
@@ -110,10 +107,7 @@ export class ConsoleFiles {
   private readonly assets = new Map<string, StaticFile>();
   private readonly index: string | undefined;
 
-  /**
-   * @param folder the build; if it is incomplete, there is no console
-   * @param publicPath path below which a proxy serves this server
-   */
+  /** @param folder the build; without a complete one there is no console @param publicPath path below which a proxy serves it */
   constructor(folder: string, publicPath: string) {
     try {
       const index = readFileSync(join(folder, 'index.html'), 'utf8');
@@ -138,6 +132,5 @@ export class ConsoleFiles {
   }
 }
 
-/** The web console under /console/. */
 @Module({ controllers: [ConsoleController] })
 export class ConsoleModule {}

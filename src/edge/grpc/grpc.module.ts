@@ -26,7 +26,7 @@ import { type Method, ToolHealthMethods } from './tool-health-methods.js';
 const service = 'toolkeeper.v1.ToolHealth';
 const limits = { 'grpc.max_receive_message_length': 65_536, 'grpc.max_concurrent_streams': 100 };
 /** gRPC codes by HTTP status. */
-const codes: Readonly<Record<number, status>> = {
+const codeByHttpStatus: Readonly<Record<number, status>> = {
   400: status.INVALID_ARGUMENT,
   401: status.UNAUTHENTICATED,
   403: status.PERMISSION_DENIED,
@@ -37,13 +37,14 @@ const codes: Readonly<Record<number, status>> = {
 /** Time for open answers to be written when the server stops. */
 const answerGraceMs = 500;
 
-/** The gRPC status of an error; INTERNAL unless `codes` has another one. Fields have their names of the proto file. */
+/** The gRPC status of an error. Fields have their names of the proto file. */
 function statusOf(error: unknown): { readonly code: status; readonly details: string } {
   const { code, detail, details } = loggedProblem(error, newId());
   const snakeCase = (name: string): string =>
     name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
   const fields = details.errors?.map(({ pointer, detail: why }) => `${snakeCase(pointer.slice(1))} ${why}`);
-  return { code: codes[errorTable[code].http] ?? status.INTERNAL, details: fields?.join('; ') ?? detail };
+  const grpcCode = codeByHttpStatus[errorTable[code].http] ?? status.INTERNAL;
+  return { code: grpcCode, details: fields?.join('; ') ?? detail };
 }
 
 /**
@@ -96,9 +97,8 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
   private intercept(...[{ path }, call]: Parameters<ServerInterceptor>): ServerInterceptingCall {
     const isProbe = path.startsWith('/grpc.health.v1.');
     const scope = path.endsWith('/RecordExecution') ? 'tools:admin' : 'metrics:read';
-    const isOwnMethod = path.startsWith(`/${service}/`);
-    // The other paths are probes, which are public, and reflection.
-    const route = isOwnMethod ? { url: path, scopes: [scope] as const } : { url: '/docs', public: isProbe };
+    const isToolHealth = path.startsWith(`/${service}/`);
+    const route = isToolHealth ? { url: path, scopes: [scope] as const } : { url: '/docs', public: isProbe };
     const onReceiveMetadata = (metadata: Metadata, next: (metadata: Metadata) => void): void => {
       const headers = { ...(metadata.getMap() as Record<string, string>), host: call.getHost() };
       const request = { headers, method: 'POST', protocol: 'http', raw: { httpVersion: '2.0' } } as const;

@@ -25,7 +25,15 @@ import { Public, Scopes } from '../../web/auth/scopes.decorator.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { type Replica, Replicas } from '../../base/database/replicas.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
-import { Example, Moment, NullableMoment, NullableText, OneOfThese } from '../../web/rest/dto.js';
+import {
+  Example,
+  Many,
+  Moment,
+  NullableMoment,
+  NullableNumber,
+  NullableText,
+  OneOfThese,
+} from '../../web/rest/dto.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
 import { StartupWork } from '../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
@@ -53,15 +61,12 @@ export class HealthService {
    * @param detailed whether to include details of the parts, which are for administrators
    */
   ready({ detailed }: { detailed: boolean }): Promise<HealthCheckResult> {
-    const parts = [...this.contributors.health()];
-    return this.checks.check([
-      () => this.indicate('server', this.serverHealth(), detailed),
-      ...parts.map(
-        ([part, check]) =>
-          async () =>
-            this.indicate(part, await check(), detailed),
-      ),
-    ]);
+    const indicate = (part: string, health: PartHealth): HealthIndicatorResult =>
+      this.indicate(part, detailed ? health : { status: health.status });
+    const checks = [...this.contributors.health()].map(([part, check]) => {
+      return async () => indicate(part, await check());
+    });
+    return this.checks.check([() => indicate('server', this.serverHealth()), ...checks]);
   }
 
   /** Startup: the start work is over. */
@@ -86,11 +91,10 @@ export class HealthService {
   }
 
   /** A part's health as Terminus reports it. */
-  private indicate(part: string, { status, ...details }: PartHealth, detailed = true): HealthIndicatorResult {
+  private indicate(part: string, { status, ...details }: PartHealth): HealthIndicatorResult {
     const indicator = this.indicators.check(part);
-    const data = detailed ? details : {};
-    if (status === 'up') return indicator.up(data);
-    return status === 'down' ? indicator.down(data) : indicator.degraded(data);
+    if (status === 'up') return indicator.up(details);
+    return status === 'down' ? indicator.down(details) : indicator.degraded(details);
   }
 }
 
@@ -108,32 +112,27 @@ class JournalLagView {
 }
 
 /** A replica as of its last heartbeat. */
-export class ReplicaView {
+class ReplicaView {
   @Example('gateway-2:17:mhq3k2x1') readonly id!: string;
   @Example('gateway-2:3000', 'Host and port') readonly name!: string;
   @Example('gateway-2') readonly host!: string;
   @Example('1.4.0') readonly version!: string;
   @NullableText('http://10.0.3.7:3000', 'Its URL for other replicas') readonly address!: string | null;
-  @ApiProperty({ type: Number, nullable: true, example: 3, description: 'Tier of its sandbox' })
-  readonly tier!: number | null;
+  @NullableNumber(3, 'Tier of its sandbox') readonly tier!: number | null;
   @Example(false, 'Whether it is the replica that answers') readonly self!: boolean;
   @Moment() readonly startedAt!: Date;
   @Moment() readonly seenAt!: Date;
   @NullableMoment(null) readonly silentSince!: Date | null;
   @ApiProperty({ type: JournalLagView }) readonly journal!: JournalLagView;
-  @ApiProperty({ type: [TroubledPartView] }) readonly troubles!: TroubledPartView[];
+  @Many(TroubledPartView) readonly troubles!: TroubledPartView[];
 }
 
-export class ReplicaListView {
-  @ApiProperty({ type: [ReplicaView], description: 'Oldest first' }) readonly data!: ReplicaView[];
+class ReplicaListView {
+  @Many(ReplicaView, 'Oldest first') readonly data!: ReplicaView[];
 }
 
-/** A replica as answers show it. @param silent ids of replicas that did not answer just now */
-export function replicaView(
-  { parts, ...replica }: Replica,
-  self: string,
-  silent: ReadonlySet<string>,
-): ReplicaView {
+/** A replica as answers show it. @param self id of this one @param silent ids of those that did not answer just now */
+function replicaView({ parts, ...replica }: Replica, self: string, silent: ReadonlySet<string>): ReplicaView {
   const { depth = 0, oldestMs = 0 } = (parts['recorder'] ?? {}) as Partial<JournalLagView>;
   const troubles = Object.entries(parts)
     .filter(([, { status }]) => status !== 'up')
@@ -154,7 +153,6 @@ class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
   }
 }
 
-/** Serves the probes, and the list of replicas. */
 @ApiTags('operations')
 @UseFilters(ProbeFilter)
 @Controller()

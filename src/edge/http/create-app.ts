@@ -78,17 +78,14 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Ser
 /** Answers an unreadable URL, which Fastify reports before routing and before any hook. */
 function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: FastifyReply): void {
   const { status, headers, body } = new ProblemFilter().answer(error, id);
-  void reply
-    .status(status)
-    .headers({ ...headers, 'x-request-id': id })
-    .send(body);
+  void reply.status(status).headers(headers).header('x-request-id', id).send(body);
 }
 
 /** Min length of a compressed answer. Shorter ones fit into a few packets anyway. */
 const minCompressedChars = 4_096;
 
 /** Compresses long answers of GET routes in zlib's thread. Calls of tools are POST requests and not compressed. */
-export function compressAnswers(fastify: FastifyInstance): void {
+function compressAnswers(fastify: FastifyInstance): void {
   fastify.addHook('onRoute', (route) => {
     if (route.method === 'GET') route.onSend = [...[route.onSend ?? []].flat(), compress];
   });
@@ -103,7 +100,7 @@ const compress: onSendHookHandler = (request, reply, payload, done) => {
   gzip(payload, done);
 };
 
-/** Tags of routes in the OpenAPI document, with their descriptions. */
+/** Descriptions of the OpenAPI document's tags, by which routes are grouped. */
 const tags = {
   tools: 'List and call the tools',
   'custom-tools': 'Register, change and watch executables as tools',
@@ -121,11 +118,14 @@ const tags = {
   operations: 'Probes and metrics',
 } as const;
 
+/** The server's path in the document, unless a proxy serves it below another one. */
+const anyPath = '/';
+
 /**
  * Serves docs/openapi.json at /openapi.json, and Swagger UI, which loads it, at /docs.
- * @param publicPath path below which a proxy shows the server
+ * @param publicPath path below which a proxy shows the server; empty without one
  */
-export function setUpDocs(app: NestFastifyApplication, root: string, publicPath: string): void {
+function setUpDocs(app: NestFastifyApplication, root: string, publicPath: string): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.addHook('onRoute', (route) => {
     if (route.url.startsWith('/docs')) route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
@@ -150,9 +150,6 @@ export function setUpDocs(app: NestFastifyApplication, root: string, publicPath:
         : empty,
   });
 }
-
-/** The server's path in the document, unless a proxy serves it below another one. */
-const anyPath = '/';
 
 /** Content security policy of Swagger UI, whose page has inline styles and data URLs. */
 const pagePolicy = [
@@ -220,8 +217,9 @@ function addUnconfirmed(path: string, method: string, operation: Operation): voi
   const { content } = responses['200'] ?? {};
   const answer = content?.['application/json']?.schema;
   const unconfirmed = { $ref: getSchemaPath(UnconfirmedView) };
+  const schema = answer ? { allOf: [answer, unconfirmed] } : unconfirmed;
   responses['202'] = {
     description: 'The change is made, but some replicas did not confirm it within two seconds',
-    content: { 'application/json': { schema: answer ? { allOf: [answer, unconfirmed] } : unconfirmed } },
+    content: { 'application/json': { schema } },
   };
 }

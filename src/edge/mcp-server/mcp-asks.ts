@@ -14,7 +14,14 @@ import {
   type Question,
 } from '../../web/contract/asks.js';
 import { type Answer, errorOf, notificationOf, type Message } from './mcp-messages.js';
-import { acceptsStream, type Incoming, answerWith, type Params, sessionHeader } from './mcp-methods.js';
+import {
+  acceptsStream,
+  answerWith,
+  ignoring,
+  type Incoming,
+  type Params,
+  sessionHeader,
+} from './mcp-methods.js';
 
 /** Modes of MCP's elicitation. */
 const modes = ['form', 'url'] as const;
@@ -38,17 +45,12 @@ export class McpAsks {
     return [randomUUID(), ...(declared.length > 0 ? declared : ['form'])].join('.');
   }
 
-  /**
-   * How a call can ask its client; undefined if it cannot.
-   * @param send puts a message on the stream that answers the call
-   */
+  /** How a call can ask its client; undefined if it cannot. @param send puts a message on the stream that answers the call */
   forCall({ message, isModern, request }: Incoming, send: (message: Message) => void): Asks | undefined {
     if (isModern) return roundsOf(message.params ?? {});
-    const declared = String(request.headers[sessionHeader] ?? '')
-      .split('.')
-      .slice(1);
-    if (declared.length === 0 || !acceptsStream(request)) return undefined;
-    const elicitation = Object.fromEntries(declared.map((mode) => [mode, {}]));
+    const [, ...declaredModes] = String(request.headers[sessionHeader] ?? '').split('.');
+    if (declaredModes.length === 0 || !acceptsStream(request)) return undefined;
+    const elicitation = Object.fromEntries(declaredModes.map((mode) => [mode, {}]));
     const live: Asks['live'] = (question, over) => {
       const client = {
         send: (id: string) => send({ jsonrpc: '2.0', id, ...asLegacy(question, id) }),
@@ -64,9 +66,7 @@ export class McpAsks {
     const { id, result, error } = request.body as { id?: unknown; result?: unknown; error?: unknown };
     if (typeof id !== 'string') return;
     const answer = (error === undefined ? { result } : { error }) as Answered;
-    await this.questions.answer(principalOf(request), id, answer).catch((problem: unknown) => {
-      if (!(problem instanceof Problem) || problem.code !== 'not_found') throw problem;
-    });
+    await this.questions.answer(principalOf(request), id, answer).catch(ignoring('not_found'));
   }
 }
 
@@ -84,14 +84,14 @@ export function roundsOf({ _meta, inputResponses = {}, requestState }: Params): 
   return { capabilities, answers: { inputResponses, requestState } };
 }
 
-/** The answer to a call whose tool asks its client. */
+/** The result of a call whose tool asks its client. */
 export const askingResult = ({ inputRequests, requestState }: InputRequired): object => ({
   ...(inputRequests && { inputRequests }),
   requestState,
 });
 
-/** Name of the question in rounds. */
-const signIn = 'sign_in';
+/** Key of the question about a sign-in, by which the client answers it. */
+const signInKey = 'sign_in';
 /** MCP's error code for a request that needs a visit to a URL first. */
 const urlNeeded = -32042;
 
@@ -108,9 +108,9 @@ export function signInQuestion(
     return errorOf(id, urlNeeded, message, {
       elicitations: [{ ...question.params, elicitationId: randomUUID() }],
     });
-  const { [signIn]: response } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
+  const { [signInKey]: response } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
   if (isObject(response) && response['action'] !== 'accept') return undefined;
-  return answerWith(incoming, { inputRequests: { [signIn]: question } }, 'input_required');
+  return answerWith(incoming, { inputRequests: { [signInKey]: question } }, 'input_required');
 }
 
 /** A question as clients before 2026-07-28 read it: a URL question carries its own id. */

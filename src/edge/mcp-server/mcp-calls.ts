@@ -67,10 +67,9 @@ export class McpCalls {
   /** Checks a request and runs its call, as a task if the client and the tool allow it. */
   private async call(incoming: Incoming): Promise<McpAnswer> {
     const { message, isModern, request, reply } = incoming;
-    const { name: calledAs, arguments: given, _meta: about = {} } = message.params ?? {};
-    const input = given ?? {};
+    const { name: calledAs, arguments: input = {}, _meta: meta = {} } = message.params ?? {};
     if (typeof calledAs !== 'string') throw new Problem('invalid_request', 'name must be a string');
-    const tool = ownName(calledAs, request);
+    const tool = originalNameOf(calledAs, request);
     // Some clients send the arguments as JSON text, which the door parses. The modern era needs an object, because
     // headers repeat its members.
     if (!isObject(input) && (isModern || typeof input !== 'string'))
@@ -80,17 +79,14 @@ export class McpCalls {
       const { code, message: why } = headerMismatch(differing);
       return withStatus(reply, 400, errorOf(message.id, code, why));
     }
-    const { idempotencyKey, ...context } = ownMembers(about);
-    const call = callOf({ tool, input, context, idempotencyKey, trace: about }, request);
+    const { idempotencyKey, ...context } = ownMembers(meta);
+    const call = callOf({ tool, input, context, idempotencyKey, trace: meta }, request);
     const task = isModern ? await this.tasks.create(incoming, call) : undefined;
-    return task ?? this.callAtOnce(incoming, call, about);
+    return task ?? this.callAtOnce(incoming, call, meta);
   }
 
-  /**
-   * Runs a call that is no task. The answer is a stream if the call sends a message before its result.
-   * @param about `_meta` of the request
-   */
-  private async callAtOnce(incoming: Incoming, call: CallRequest, about: Params): Promise<McpAnswer> {
+  /** Runs a call that is no task. The answer is a stream if the call sends a message before its result. */
+  private async callAtOnce(incoming: Incoming, call: CallRequest, meta: Params): Promise<McpAnswer> {
     const { message, isModern, request, reply } = incoming;
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
@@ -103,9 +99,9 @@ export class McpCalls {
       firstMessage.resolve(messages);
     };
     const mayStream = acceptsStream(request);
-    const minLevel = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
+    const minLevel = isModern ? wantedLevel(meta['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
-      const notification = noticeMessage(notice, about['progressToken'], minLevel);
+      const notification = noticeMessage(notice, meta['progressToken'], minLevel);
       if (notification) send(notification);
     };
     const asks = this.asks.forCall(incoming, send);
@@ -142,7 +138,7 @@ export class McpCalls {
         const { code, message: why, data } = outcome.error;
         return withStatus(reply, 400, errorOf(message.id, code, why, data));
       }
-      return answerWith(incoming, toolResultOf(outcome, isMcp, isModern));
+      return answerWith(incoming, toolResultOf(outcome, { isMcp, isModern }));
     } catch (error) {
       if (error instanceof InputRequired) return answerWith(incoming, askingResult(error), 'input_required');
       const problem = loggedProblem(error, request.id);
@@ -155,11 +151,11 @@ export class McpCalls {
   }
 }
 
-/** The tool's own name, which a virtual server may replace. @throws Problem `tool_not_found` */
-function ownName(name: string, request: FastifyRequest): string {
-  const renamed = virtualServerOf(principalOf(request))?.contents.tools;
-  const tool = renamed ? renamed.get(name)?.own : name;
-  if (tool !== undefined) return tool;
+/** The original name of a tool, which a virtual server may have renamed. @throws Problem `tool_not_found` */
+function originalNameOf(name: string, request: FastifyRequest): string {
+  const server = virtualServerOf(principalOf(request));
+  const originalName = server ? server.contents.tools.get(name)?.originalName : name;
+  if (originalName !== undefined) return originalName;
   throw new Problem('tool_not_found', `There is no tool named ${JSON.stringify(name)} in this MCP server`);
 }
 

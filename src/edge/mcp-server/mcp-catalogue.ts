@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../base/common/json.js';
-import { errorTable, Problem } from '../../base/common/errors.js';
+import { errorTable } from '../../base/common/errors.js';
 import { callOf, listerOf, projectIn } from '../../call/door/incoming-call.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import { isOfObject, toolFormats } from '../../call/platforms/tool-formats.js';
-import { foreignProject, principalOf } from '../../web/auth/principal.decorator.js';
+import { principalOf, projectFor } from '../../web/auth/principal.decorator.js';
 import type { Asks } from '../../web/contract/asks.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
@@ -44,7 +44,6 @@ export const maxWatched = 100;
 /** URIs of resources. */
 type Watched = LRUCache<string, true>;
 
-/** Compares by key. */
 const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
 
 /** Kinds of executions, by the first part of the method. */
@@ -91,12 +90,13 @@ export class McpCatalogue {
   async read(uri: string, request: FastifyRequest, passed?: PassedOn): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
     if (!found) return undefined;
-    const outcome = await this.requestFrom(found, 'resources/read', { uri: found.own }, request, passed);
+    const input = { method: 'resources/read', params: { uri: found.ownKey } } as const;
+    const outcome = await this.requestFrom(found, input, request, passed);
     if (outcome.status !== 'success') return meansUnknown(outcome.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
     const renamed = contents.map((each: unknown) =>
-      isObject(each) && each['uri'] === found.own ? { ...each, uri } : each,
+      isObject(each) && each['uri'] === found.ownKey ? { ...each, uri } : each,
     );
     return { ...outcome, result: { ...others, contents: renamed } };
   }
@@ -108,11 +108,11 @@ export class McpCatalogue {
   async watch(uri: string, request: FastifyRequest): Promise<boolean> {
     const found = await this.offers.resource(uri, ...callerOf(request));
     if (!found) return false;
-    const outcome = await this.requestFrom(found, 'resources/subscribe', { uri: found.own }, request);
-    return outcome.status === 'success';
+    const input = { method: 'resources/subscribe', params: { uri: found.ownKey } } as const;
+    return (await this.requestFrom(found, input, request)).status === 'success';
   }
 
-  /** The resources that the client of this session watches, at most `maxWatched`. */
+  /** The resources that the client of this session watches, at most `maxWatched`. They are kept if it has a session. */
   watchedBy({ headers, principal }: FastifyRequest): Watched {
     const session = headers[sessionHeader];
     const key = `${principal?.keyId} ${String(session)}`;
@@ -124,15 +124,16 @@ export class McpCatalogue {
   /** Gets a prompt; undefined if the caller has none with this name. @throws Refusal if the request was not sent */
   async prompt(
     name: string,
-    given: unknown,
+    promptArguments: unknown,
     request: FastifyRequest,
     passed?: PassedOn,
   ): Promise<ToolOutcome | undefined> {
     const offered = await this.offers.list('prompts', ...callerOf(request));
     const found = offered.find(({ key }) => key === name);
     if (!found) return undefined;
-    const params = { name: found.own, ...(given !== undefined && { arguments: given }) };
-    return this.requestFrom(found, 'prompts/get', params, request, passed);
+    const given = promptArguments !== undefined && { arguments: promptArguments };
+    const params = { name: found.ownKey, ...given };
+    return this.requestFrom(found, { method: 'prompts/get', params }, request, passed);
   }
 
   /**
@@ -158,15 +159,14 @@ export class McpCatalogue {
   /** Sends a request to a server through the door. */
   private async requestFrom(
     { server }: Offered,
-    method: OfferMethod,
-    params: JsonObject,
+    input: { readonly method: OfferMethod; readonly params: JsonObject },
     request: FastifyRequest,
     { meta = {}, asks }: PassedOn = {},
   ): Promise<ToolOutcome> {
     // These requests only read: a key in `_meta` has no use, and is no member of the context.
     const { idempotencyKey: _none, ...context } = ownMembers(meta);
-    const call = { tool: server.definition.name, input: { method, params }, context, trace: meta };
-    const kind = kinds[method.split('/')[0] as keyof typeof kinds];
+    const call = { tool: server.definition.name, input, context, trace: meta };
+    const kind = kinds[input.method.split('/')[0] as keyof typeof kinds];
     return (await this.tools.call({ ...callOf(call, request), kind, asks })).outcome;
   }
 
@@ -186,13 +186,13 @@ export class McpCatalogue {
 
   /** A page of a virtual server's tools. */
   private toolsOf({ contents }: VirtualServer, lister: Lister, cursor?: string): Page<object> {
-    const listed = [...contents.tools].flatMap(([name, { own, description }]) => {
-      const tool = this.tools.find(own, lister.principal);
+    const shown = [...contents.tools].flatMap(([name, { originalName, description }]) => {
+      const tool = this.tools.find(originalName, lister.principal);
       if (!tool || !isShown(tool, lister)) return [];
       return [{ ...tool.definition, name, ...(description !== undefined && { description }) }];
     });
-    const sorted = listed.sort((a, b) => (a.name < b.name ? -1 : 1));
-    const { data, nextCursor } = pageOf(sorted, ({ name }) => name, itemsOnPage, cursor);
+    shown.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const { data, nextCursor } = pageOf(shown, ({ name }) => name, itemsOnPage, cursor);
     return { data: data.map((each) => toolFormats.mcp(each)), nextCursor };
   }
 
@@ -226,10 +226,8 @@ export class McpCatalogue {
   private async subscribe(incoming: Incoming): Promise<McpAnswer> {
     const { message, request } = incoming;
     const uri = textIn(message.params, 'uri');
-    if (!(await this.watch(uri, request))) {
-      const why = `There is no resource ${uri} whose server reports updates`;
-      return errorOf(message.id, resourceNotFound, why);
-    }
+    const refusal = `There is no resource ${uri} whose server reports updates`;
+    if (!(await this.watch(uri, request))) return errorOf(message.id, resourceNotFound, refusal);
     this.watchedBy(request).set(uri, true);
     return answerWith(incoming, {});
   }
@@ -250,23 +248,18 @@ export class McpCatalogue {
   /** Completes an argument of a prompt or of a template. */
   private async complete(incoming: Incoming): Promise<McpAnswer> {
     const { message, request } = incoming;
-    const { ref, argument, context, _meta } = message.params ?? {};
-    const { type, name, uri } = isObject(ref) ? ref : {};
+    const { ref: given, argument, context, _meta } = message.params ?? {};
+    const { type, name, uri } = isObject(given) ? given : {};
     const [list, member, key] =
       type === 'ref/prompt' ? (['prompts', 'name', name] as const) : (['templates', 'uri', uri] as const);
     const [caller, project] = callerOf(request);
     const found = (await this.offers.list(list, caller, project)).find((each) => each.key === key);
     if (!found) return unknownItem(incoming, `${String(type)} ${String(key)}`);
     if (!found.server.offer(project).completes) return answerWith(incoming, { completion: { values: [] } });
-    const params = {
-      ref: { type, [member]: found.own },
-      argument,
-      ...(context !== undefined && { context }),
-    };
-    return answerOfOutcome(
-      incoming,
-      await this.requestFrom(found, 'completion/complete', params, request, { meta: _meta }),
-    );
+    const ref = { type, [member]: found.ownKey };
+    const params = { ref, argument, ...(context !== undefined && { context }) };
+    const input = { method: 'completion/complete', params } as const;
+    return answerOfOutcome(incoming, await this.requestFrom(found, input, request, { meta: _meta }));
   }
 }
 
@@ -309,8 +302,5 @@ function withCacheHints(result: object, isModern: boolean): object {
 /** The caller and its project. @throws Problem `forbidden` for a project outside its key */
 function callerOf(request: FastifyRequest): [Principal, string] {
   const principal = principalOf(request);
-  const project = projectIn(request, principal);
-  const foreign = foreignProject(principal, project);
-  if (foreign !== undefined) throw new Problem('forbidden', foreign);
-  return [principal, project];
+  return [principal, projectFor(principal, projectIn(request, principal))];
 }

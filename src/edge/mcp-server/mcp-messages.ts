@@ -13,8 +13,7 @@ import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ownResult, textOf } from '../../call/platforms/mcp-results.js';
 import { type ReadableAnswer, readableOutcome, readableProblem } from '../../call/platforms/native-calls.js';
 
-/** The id of a request. */
-export type RpcId = JSONRPCRequest['id'];
+type RpcId = JSONRPCRequest['id'];
 /** The answer to a request: a result or an error. */
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
 export type Notification = JSONRPCNotification;
@@ -25,12 +24,10 @@ export type Message = Notification & { readonly id?: RpcId };
 export const invalidParams = errorTable.invalid_input.jsonRpc;
 export const methodNotFound = errorTable.tool_not_found.jsonRpc;
 export const parseError = -32700;
-/** JSON-RPC's code for a body that is no request. */
 export const notARequest = -32600;
 /** Fastify's codes for a body that is not JSON. */
 const notJson = new Set(['FST_ERR_CTP_INVALID_JSON_BODY', 'FST_ERR_CTP_EMPTY_JSON_BODY']);
 
-/** A JSON-RPC result. */
 export const resultOf = (id: RpcId, result: object): JSONRPCResultResponse => ({
   jsonrpc: '2.0',
   id,
@@ -38,19 +35,11 @@ export const resultOf = (id: RpcId, result: object): JSONRPCResultResponse => ({
 });
 
 /** A JSON-RPC error; `id` is null if the request has none. */
-export const errorOf = (
-  id: RpcId | null,
-  code: number,
-  message: string,
-  data?: unknown,
-): JSONRPCErrorResponse =>
-  ({
-    jsonrpc: '2.0',
-    id,
-    error: { code, message, ...(data !== undefined && { data }) },
-  }) as JSONRPCErrorResponse;
+export function errorOf(id: RpcId | null, code: number, message: string, data?: unknown) {
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return { jsonrpc: '2.0', id, error } as JSONRPCErrorResponse;
+}
 
-/** A JSON-RPC notification. */
 export const notificationOf = (method: string, params?: Record<string, unknown>): Notification => ({
   jsonrpc: '2.0',
   method,
@@ -74,17 +63,12 @@ export function problemAnswer(id: RpcId, problem: Problem, requestId: string): A
 }
 
 /** The answer to a request that could not be read, so that its id is unknown. */
-export const unreadableBody = (exception: unknown, { id }: Pick<FastifyRequest, 'id'>): OwnErrorBody => ({
-  type: 'application/json; charset=utf-8',
-  body: JSON.stringify(unreadableAnswer(exception, id)),
-});
-
-/** The error for a body that could not be read. */
-function unreadableAnswer(exception: unknown, requestId: string): Answer {
+export function unreadableBody(exception: unknown, { id }: Pick<FastifyRequest, 'id'>): OwnErrorBody {
   const problem = asProblem(exception);
   const { code: why } = ((exception as Error).cause ?? {}) as { code?: string };
   const code = why && notJson.has(why) ? parseError : errorTable[problem.code].jsonRpc;
-  return errorOf(null, code, problem.detail, problemBody(problem, requestId));
+  const answer = errorOf(null, code, problem.detail, problemBody(problem, id));
+  return { type: 'application/json; charset=utf-8', body: JSON.stringify(answer) };
 }
 
 /** Refusals that the client must handle, because the model cannot correct them. */
@@ -103,14 +87,17 @@ export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has
  * @param isMcp whether a tool of an MCP server was called
  * @param isModern whether the client reads structured content other than objects
  */
-export function toolResultOf(outcome: ToolOutcome, isMcp: boolean, isModern: boolean): CallToolResult {
+export function toolResultOf(
+  outcome: ToolOutcome,
+  { isMcp, isModern }: { readonly isMcp: boolean; readonly isModern: boolean },
+): CallToolResult {
   const { result: _result, ...about } = outcome;
-  const own = ownResult(outcome, isMcp) as CallToolResult | undefined;
-  const { structuredContent, _meta, ...result } = own ?? contentOf(readableOutcome(outcome));
+  const serversResult = ownResult(outcome, isMcp) as CallToolResult | undefined;
+  const { structuredContent, _meta, ...result } = serversResult ?? contentOf(readableOutcome(outcome));
+  const isReadable = isModern ? structuredContent !== undefined : isObject(structuredContent);
   return {
     ...result,
-    ...((isModern || isObject(structuredContent)) &&
-      structuredContent !== undefined && { structuredContent }),
+    ...(isReadable && { structuredContent }),
     _meta: { ...(isObject(_meta) && _meta), 'toolkeeper/outcome': about },
   };
 }

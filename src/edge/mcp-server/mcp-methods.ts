@@ -2,7 +2,7 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { manifest } from '../../base/common/project.js';
-import { Problem } from '../../base/common/errors.js';
+import { Problem, type ProblemCode } from '../../base/common/errors.js';
 import { type Answer, resultOf } from './mcp-messages.js';
 import type { Sdk } from './mcp-revisions.js';
 
@@ -30,7 +30,6 @@ export interface Method {
   readonly handle: (incoming: Incoming) => McpAnswer | Promise<McpAnswer>;
 }
 
-/** Methods by name. */
 export type Methods = Readonly<Record<string, Method>>;
 
 /** Items on a page of a list. Large, because some clients read only the first page. */
@@ -58,6 +57,12 @@ export function withStatus(reply: FastifyReply, status: number, error: Answer): 
   void reply.status(status);
   return error;
 }
+
+/** An error handler that ignores Problems of one code. */
+export const ignoring = (code: ProblemCode) => (error: unknown) => {
+  if (error instanceof Problem && error.code === code) return undefined;
+  throw error;
+};
 
 /** A result that clients should not cache, because it may change at any time. */
 export const uncached = (result: object): object => ({ ...result, ttlMs: 0, cacheScope: 'private' });

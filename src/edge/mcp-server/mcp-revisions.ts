@@ -8,12 +8,16 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../base/common/json.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { modernRevision, unsupportedRevision } from '../../runtime/mcp-client/mcp-eras.js';
+import {
+  headerKeyword,
+  memberInName,
+  memberOf,
+  type RepeatedMember,
+} from '../../runtime/mcp-client/request-headers.js';
 
 /** MCP's SDK, which is loaded late. */
 export type Sdk = typeof McpSdk;
-
-/** The stateless revision, without sessions. */
-export const modernRevision = '2026-07-28';
 
 /** Determines the era of a message, or why it is invalid. */
 export function classify(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
@@ -34,7 +38,7 @@ export function explainRejection(sdk: Sdk, { cell, message }: InboundLadderRejec
   const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
   const isRequest = isObject(body) && 'id' in body;
   const checked = (isRequest ? JSONRPCRequest : JSONRPCNotification)['~standard'].validate(body);
-  const [issue] = ('issues' in checked && checked.issues) || [];
+  const issue = 'issues' in checked ? checked.issues?.[0] : undefined;
   const path = issue?.path?.map((each) => (typeof each === 'object' ? each.key : each)).map(String);
   return issue ? `${message}: ${path?.join('.') || 'body'}: ${issue.message}` : message;
 }
@@ -54,23 +58,16 @@ function isPlainCall(body: unknown): boolean {
 const optionalMember = (name: string, value: string | string[] | undefined): Record<string, string> =>
   typeof value === 'string' ? { [name]: value } : {};
 
-/** Members that the header Mcp-Name repeats, by method. */
-const memberInName = new Map([
-  ['tools/call', 'name'],
-  ['prompts/get', 'name'],
-  ['resources/read', 'uri'],
-  ['tasks/get', 'taskId'],
-  ['tasks/update', 'taskId'],
-  ['tasks/cancel', 'taskId'],
-]);
+/** A JSON-RPC error. */
+interface HeaderError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: object;
+}
 
-/* MCP's error codes, from 2026-07-28 on. */
-const headerMismatchCode = -32020;
-const unsupportedVersionCode = -32022;
-
-/** The error for a header that does not repeat the body. */
-export const headerMismatch = (header: string): { code: number; message: string } => ({
-  code: headerMismatchCode,
+/** The error for a header that does not repeat the body, from 2026-07-28 on. */
+export const headerMismatch = (header: string): HeaderError => ({
+  code: -32020,
   message: `The header ${header} is missing or differs from the body`,
 });
 
@@ -79,23 +76,19 @@ export function headerError(
   sdk: Sdk,
   { headers, body }: FastifyRequest,
   isModern: boolean,
-): { code: number; message: string; data?: object } | undefined {
+): HeaderError | undefined {
   const version = headers['mcp-protocol-version'];
   const versions = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
   const { id, method, params } = body as Partial<JSONRPCRequest>;
   if (version !== undefined && !versions.includes(String(version))) {
     const supported = isModern ? versions : [modernRevision, ...versions];
-    const data = { supported, requested: version };
-    return {
-      code: unsupportedVersionCode,
-      message: `Unsupported protocol version: ${String(version)}`,
-      data,
-    };
+    const message = `Unsupported protocol version: ${String(version)}`;
+    return { code: unsupportedRevision, message, data: { supported, requested: version } };
   }
   if (!isModern || id === undefined) return undefined;
   if (version === undefined) return headerMismatch('MCP-Protocol-Version');
   if (headers['mcp-method'] !== method) return headerMismatch('Mcp-Method');
-  const name = params?.[memberInName.get(method ?? '') ?? ''];
+  const name = params?.[memberInName.get(method) ?? ''];
   if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name)
     return headerMismatch('Mcp-Name');
   return undefined;
@@ -105,7 +98,7 @@ export function headerError(
  * The text of a header. Texts with other characters than ASCII are sent in base64.
  * @returns undefined if there is no header, or its base64 is invalid
  */
-export function plainHeader(header: string | string[] | undefined): string | undefined {
+function plainHeader(header: string | string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header.trim() : undefined;
   const encoded = /^=\?base64\?(.*)\?=$/.exec(text ?? '')?.[1];
   if (encoded === undefined) return text;
@@ -113,16 +106,8 @@ export function plainHeader(header: string | string[] | undefined): string | und
   return decoded.toString('base64') === encoded ? decoded.toString() : undefined;
 }
 
-/** A member of a tool's input that clients repeat in a header, so that proxies can route by it. */
-interface RepeatedMember {
-  readonly path: readonly string[];
-  readonly header: string;
-}
-
 /** Beginning of the names of headers that repeat members of an input. */
 const headerPrefix = 'Mcp-Param-';
-/** Schema keyword that names the header in which the member is repeated. */
-const annotation = 'x-mcp-header';
 
 /** Compares headers that repeat members of an input (since 2026-07-28) with the input. */
 export class ParamHeaders {
@@ -134,17 +119,16 @@ export class ParamHeaders {
     this.membersBySchema.set(schema, members);
     const differing = members.find(({ path, header }) => {
       const value = path.reduce<unknown>(memberOf, input);
-      return (
-        isScalar(value) && !isRepeated(plainHeader(headers[`${headerPrefix}${header}`.toLowerCase()]), value)
-      );
+      const sent = plainHeader(headers[`${headerPrefix}${header}`.toLowerCase()]);
+      return isScalar(value) && !isRepeated(sent, value);
     });
     return differing && `${headerPrefix}${differing.header}`;
   }
 }
 
-/** Annotated members of a schema, at any depth of `properties`. Annotations elsewhere have no effect. */
+/** Members of a schema that have the keyword, at any depth of `properties`. Elsewhere the keyword has no effect. */
 function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<RepeatedMember> {
-  const header = schema[annotation];
+  const header = schema[headerKeyword];
   if (typeof header === 'string' && path.length > 0) yield { path, header };
   const { properties } = schema;
   if (!isObject(properties)) return;
@@ -152,18 +136,9 @@ function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<Repe
     if (isObject(member)) yield* membersOf(member, [...path, name]);
 }
 
-/** Whether a value can be repeated in a header. */
 const isScalar = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 /** Whether a header repeats a value; 42 and 42.0 are equal. */
 const isRepeated = (header: string | undefined, value: string | number | boolean): boolean =>
-  header === String(value) ||
-  (typeof value === 'number' &&
-    header !== undefined &&
-    /^-?[\d.]+$/.test(header) &&
-    Number(header) === value);
-
-/** An own member of an object; undefined if there is none. */
-const memberOf = (value: unknown, name: string): unknown =>
-  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  header === String(value) || (/^-?[\d.]+$/.test(header ?? '') && Number(header) === value);

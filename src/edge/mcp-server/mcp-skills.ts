@@ -18,9 +18,7 @@ import {
   textIn,
 } from './mcp-methods.js';
 
-/** Name of MCP's extension for skills. */
 export const skillsExtension = 'io.modelcontextprotocol/skills';
-/** Media type of a skill's file. */
 const mimeType = 'text/markdown';
 
 /** Playbooks as MCP skills: listed with digests, read as resources. */
@@ -74,7 +72,6 @@ export class McpSkills {
   }
 }
 
-/** A skill as it is listed. */
 const entryOf = ({ uri, frontmatter, digest, size }: PlaybookSkill): object => ({
   uri,
   frontmatter,

@@ -10,15 +10,15 @@ import { VirtualServers } from './virtual-servers.js';
 import { type Message, type Notification, notificationOf } from './mcp-messages.js';
 
 /** A client's subscription, from 2026-07-28 on. */
-export interface Subscription {
+interface Subscription {
   /** The id of its request, which all its messages contain. */
   readonly id: string | number;
   /** The changes that it wants. */
   readonly notifications: SubscriptionFilter & { readonly taskIds?: readonly string[] };
 }
 
-/** Lists whose changes are reported. */
-const lists = ['tools', 'resources', 'prompts'] as const;
+/** Names of the lists whose changes are reported. */
+const listNames = ['tools', 'resources', 'prompts'] as const;
 /** Limits of a ring that keeps one change only: the latest of several suffices. */
 const smallRing = { maxEntries: 1, maxBytes: 1_024 };
 /** The event in place of changes that a slow client missed. */
@@ -33,7 +33,7 @@ export const subscriptionMeta = (id: string | number): object => ({
 export const messageEvent = (data: object): ServerSentEvent => ({ event: 'message', data });
 
 /** A notification from a ring as an event, without its place in the ring. */
-export const eventOfNotification = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
+const eventOfNotification = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
 
 /** A message from a ring as an event. Requests keep their id. */
@@ -44,7 +44,7 @@ export const eventOfMessage = ({ id, ...message }: Placed<Message>): ServerSentE
 @Injectable()
 export class McpStreams {
   /** The latest change of each list. */
-  private readonly changes = new Map(lists.map((list) => [list, new EventRing<Notification>(smallRing)]));
+  private readonly changes = new Map(listNames.map((name) => [name, new EventRing<Notification>(smallRing)]));
   /** The latest updates of resources. */
   private readonly updates = new EventRing<Notification>({ maxEntries: 1_000, maxBytes: 262_144 });
 
@@ -54,13 +54,13 @@ export class McpStreams {
     offers: ServerOffers,
     servers: VirtualServers,
   ) {
-    const notify = (...names: (typeof lists)[number][]): void => {
-      for (const list of names)
-        this.changes.get(list)?.append(notificationOf(`notifications/${list}/list_changed`));
+    const notify = (...changed: (typeof listNames)[number][]): void => {
+      for (const name of changed)
+        this.changes.get(name)?.append(notificationOf(`notifications/${name}/list_changed`));
     };
     registry.changes.subscribe(() => notify('tools'));
     registry.offers.subscribe(() => notify('resources', 'prompts'));
-    servers.changes.subscribe(() => notify(...lists));
+    servers.changes.subscribe(() => notify(...listNames));
     registry.updates.subscribe(({ server, uri }) => {
       const params = { uri: offers.shownUri(server, uri) };
       this.updates.append(notificationOf('notifications/resources/updated', params));
@@ -81,21 +81,19 @@ export class McpStreams {
     tasks?: EventRing<Notification>,
   ): SseStream<Notification> {
     const eventOf = subscription ? eventMaker(subscription) : eventOfNotification;
-    const followedLists = lists.flatMap((list) => {
-      const ring = this.changes.get(list);
-      const isWanted = subscription?.notifications[`${list}ListChanged`] ?? !subscription;
+    const followings = listNames.flatMap((name): Following<Notification>[] => {
+      const ring = this.changes.get(name);
+      // Without a subscription, as in the legacy era, all lists are followed.
+      const isWanted = subscription ? subscription.notifications[`${name}ListChanged`] : true;
       return ring && isWanted ? [{ ring, place: ring.end, missedEvent, eventOf }] : [];
     });
-    const ofWatched: Following<Notification>['eventOf'] = (message) =>
+    const eventOfWatched: typeof eventOf = (message) =>
       watched.has(String(message.params?.['uri'])) ? eventOf(message) : undefined;
     const { updates } = this;
-    const all = [
-      ...followedLists,
-      { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched },
-      ...(tasks ? [{ ring: tasks, place: 0, missedEvent, eventOf }] : []),
-    ];
+    followings.push({ ring: updates, place: updates.end, missedEvent, eventOf: eventOfWatched });
+    if (tasks) followings.push({ ring: tasks, place: 0, missedEvent, eventOf });
     const greeting = subscription && acknowledge(subscription);
-    return this.streams.follow('streams of changed tools', holder, all, greeting);
+    return this.streams.follow('streams of changed tools', holder, followings, greeting);
   }
 }
 
@@ -112,7 +110,7 @@ function eventMaker({ id }: Subscription): Following<Notification>['eventOf'] {
 }
 
 /** Levels of MCP by levels of notices. */
-const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
+const mcpLevelOf = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
 /** Levels of MCP, lowest first. */
 const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
@@ -132,15 +130,13 @@ export function noticeMessage(
     return notificationOf('notifications/progress', { progressToken, ...progress });
   }
   const { level, message, data } = notice;
-  if (mcpLevels.indexOf(levels[level]) < minLevel) return undefined;
+  const mcpLevel = mcpLevelOf[level];
+  if (mcpLevels.indexOf(mcpLevel) < minLevel) return undefined;
   const content = data === undefined ? message : { message, data };
-  return notificationOf('notifications/message', { level: levels[level], data: content });
+  return notificationOf('notifications/message', { level: mcpLevel, data: content });
 }
 
-/**
- * The index of the minimum level that a client requests, from 2026-07-28 on.
- * @param level an MCP level; undefined if no logs are wanted
- */
+/** The index of the lowest level that a client wants since 2026-07-28: without one it wants no logs, by an unknown one all. */
 export const wantedLevel = (level: unknown): number =>
   level === undefined ? Infinity : mcpLevels.findIndex((each) => each === level);
 

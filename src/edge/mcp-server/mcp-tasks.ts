@@ -15,12 +15,12 @@ import {
   type McpAnswer,
   type Incoming,
   answerWith,
+  ignoring,
   type Methods,
   withStatus,
   textIn,
 } from './mcp-methods.js';
 
-/** Name of MCP's extension for tasks. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 /** The capability that a client must declare to use tasks. */
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
@@ -75,20 +75,21 @@ export class McpTasks {
     const queued = await this.executions.queue({ ...call, asks });
     const view = await this.executions.untilSettled(queued, incoming.request, AbortSignal.timeout(waitMs));
     if (view.status === 'input_required') throw await this.executions.withdraw(view.id, incoming.request);
-    // An answer to tools/call has no error of its task: the client reads it with tasks/get.
+    // The answer to tools/call names no error or questions of its task: the client reads them with tasks/get.
     const { result, error: _error, inputRequests: _questions, ...task } = this.taskWithResult(incoming, view);
     return result ? answerWith(incoming, result) : answerWith(incoming, task, 'task');
   }
 
   /**
    * Follows tasks for a subscription.
-   * @param ids task ids from the client; those of others, and those beyond `maxFollowed`, are ignored
+   * @param ids task ids from the client; those of other callers, and those beyond `maxFollowed`, are ignored
+   * @param closed aborts when the subscription has ended
    * @returns undefined if there is no task to follow
    */
   async follow(
     incoming: Incoming,
     ids: unknown,
-    end: AbortSignal,
+    closed: AbortSignal,
   ): Promise<{ taskIds: string[]; ring: EventRing<Notification>; ended: Promise<unknown> } | undefined> {
     const requested =
       declaresTasks(incoming) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
@@ -100,7 +101,7 @@ export class McpTasks {
     };
     const followToEnd = async (view: AsyncExecutionView): Promise<void> => {
       report(view);
-      for await (const changed of this.executions.changes(view, incoming.request, end)) report(changed);
+      for await (const changed of this.executions.changes(view, incoming.request, closed)) report(changed);
     };
     const ended = Promise.allSettled(views.map(followToEnd));
     return views.length > 0 ? { taskIds: views.map(({ id }) => id), ring, ended } : undefined;
@@ -108,10 +109,10 @@ export class McpTasks {
 
   /** Gives a task the answers to its questions. */
   private async update(incoming: Incoming): Promise<McpAnswer> {
-    const given = incoming.message.params?.['inputResponses'];
-    if (!isObject(given)) throw new Problem('invalid_request', 'inputResponses must be an object');
+    const answers = incoming.message.params?.['inputResponses'];
+    if (!isObject(answers)) throw new Problem('invalid_request', 'inputResponses must be an object');
     return this.withTask(incoming, async ({ id }) => {
-      await this.executions.answer(id, given, incoming.request);
+      await this.executions.answer(id, answers, incoming.request);
       return {};
     });
   }
@@ -154,7 +155,7 @@ export class McpTasks {
     return {
       ...taskOf(view),
       ...(inputRequests && { inputRequests }),
-      ...(outcome && { result: toolResultOf(outcome, isMcp, isModern) }),
+      ...(outcome && { result: toolResultOf(outcome, { isMcp, isModern }) }),
     };
   }
 }
@@ -182,12 +183,6 @@ function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
   const isResult = type === 'tool_error' && (!isMcp || ownResult(outcome, isMcp) !== undefined);
   return isResult ? undefined : { code, message, data: outcome };
 }
-
-/** An error handler that ignores Problems of one code. */
-const ignoring = (code: ProblemCode) => (error: unknown) => {
-  if (error instanceof Problem && error.code === code) return undefined;
-  throw error;
-};
 
 /** Whether a request declares the extension. */
 function declaresTasks({ message }: Incoming): boolean {

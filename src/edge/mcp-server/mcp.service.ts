@@ -5,12 +5,14 @@ import type { Readable } from 'node:stream';
 import { Problem } from '../../base/common/errors.js';
 import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { sseHeaders } from '../../base/streams/sse.js';
+import { modernRevision } from '../../runtime/mcp-client/mcp-eras.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
 import { InputRequired } from '../../web/contract/asks.js';
 import { askingResult, McpAsks } from './mcp-asks.js';
 import { McpCalls } from './mcp-calls.js';
 import { maxWatched, McpCatalogue } from './mcp-catalogue.js';
 import {
+  type Answer,
   errorOf,
   givenMembers,
   invalidParams,
@@ -32,13 +34,12 @@ import {
   serverInfo,
   sessionHeader,
 } from './mcp-methods.js';
-import { classify, explainRejection, modernRevision, type Sdk, headerError } from './mcp-revisions.js';
+import { classify, explainRejection, headerError, type Sdk } from './mcp-revisions.js';
 import { McpSkills, skillsExtension } from './mcp-skills.js';
 import { McpTasks, tasksExtension } from './mcp-tasks.js';
 import { ServerOffers } from './server-offers.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
-/** Capabilities of this server in both eras. */
 const capabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -84,8 +85,9 @@ export class McpService {
 
   /** Answers one message. @returns a message, a stream of messages, or undefined for a notification */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<McpAnswer> {
-    if (request.body === undefined)
-      return withStatus(reply, 400, errorOf(null, parseError, 'The body is empty: send one message'));
+    const refuse = (code: number, why: string, data?: unknown, status = 400): Answer =>
+      withStatus(reply, status, errorOf(idOf(request.body), code, why, data));
+    if (request.body === undefined) return refuse(parseError, 'The body is empty: send one message');
     request.body = givenMembers(request.body);
     // Loaded with the first request, because loading takes 0.1 s and many servers get no MCP request.
     this.sdk ??= import('@modelcontextprotocol/server');
@@ -93,19 +95,13 @@ export class McpService {
     const route = classify(sdk, request);
     if (route.kind === 'reject') {
       const why = explainRejection(sdk, route, request.body);
-      return withStatus(reply, route.httpStatus, errorOf(idOf(request.body), route.code, why, route.data));
+      return refuse(route.code, why, route.data, route.httpStatus);
     }
     const isModern = route.kind === 'modern';
-    const wrong = headerError(sdk, request, isModern);
-    if (wrong)
-      return withStatus(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
+    const wrongHeader = headerError(sdk, request, isModern);
+    if (wrongHeader) return refuse(wrongHeader.code, wrongHeader.message, wrongHeader.data);
     const message = request.body as JSONRPCRequest;
-    if (Array.isArray(message))
-      return withStatus(
-        reply,
-        400,
-        errorOf(null, notARequest, 'Batches are not supported: send one message'),
-      );
+    if (Array.isArray(message)) return refuse(notARequest, 'Batches are not supported: send one message');
     if (message.method === undefined || message.id === undefined) {
       if (message.method === undefined) await this.asks.deliverAnswer(request);
       if (message.method === 'notifications/cancelled') this.calls.cancel(request);
@@ -167,13 +163,13 @@ export class McpService {
     const { id, params = {} } = message;
     const wanted = params['notifications'];
     if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
-      const example = '{"toolsListChanged": true}';
-      return errorOf(id, invalidParams, `notifications must name what to subscribe to, such as ${example}`);
+      const why = 'notifications must name what to subscribe to, such as {"toolsListChanged": true}';
+      return errorOf(id, invalidParams, why);
     }
     const { resourceSubscriptions = [], ...flags } = wanted;
     const uris = resourceSubscriptions.slice(0, maxWatched);
     const isWatched = await Promise.all(uris.map((uri) => this.catalogue.watch(uri, request)));
-    const watched = uris.filter((_, at) => isWatched[at]);
+    const watched = uris.filter((_, index) => isWatched[index]);
     const notifications = {
       ...Object.fromEntries(Object.entries(flags).filter(([, isWanted]) => isWanted === true)),
       ...(watched.length > 0 && { resourceSubscriptions: watched }),
@@ -192,7 +188,6 @@ export class McpService {
   }
 }
 
-/** The id of a message; null if it has none. */
 function idOf(body: unknown): string | number | null {
   const { id } = (body ?? {}) as { id?: unknown };
   return typeof id === 'string' || typeof id === 'number' ? id : null;

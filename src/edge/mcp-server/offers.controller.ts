@@ -9,7 +9,6 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { AnyObject, Cursor, Example, Limit, OptionalFlag, PageOf, Text } from '../../web/rest/dto.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 
-/** The query of a list. */
 class OffersQuery {
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;

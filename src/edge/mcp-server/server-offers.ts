@@ -12,7 +12,7 @@ export interface Offered {
   /** The callers' name for it: a URI, a template or a prompt's name. */
   readonly key: string;
   /** The server's own name for it. */
-  readonly own: string;
+  readonly ownKey: string;
   /** The item as it is listed, with `key` as its name or URI. */
   readonly item: JsonObject;
 }
@@ -42,8 +42,8 @@ export class ServerOffers {
 
   /** A list as a caller sees it. Starts servers that have had no process here yet. */
   async list(what: OfferList, caller: Principal, project: string): Promise<readonly Offered[]> {
-    await Promise.all(this.visible(caller).map((server) => this.wake(server, project)));
-    return this.known(what, caller, project);
+    await Promise.all(this.visibleServers(caller).map((server) => this.wake(server, project)));
+    return this.listKnown(what, caller, project);
   }
 
   /** Finds a resource: a listed one, a link that a tool gave to the project, or one that a template describes. */
@@ -53,15 +53,15 @@ export class ServerOffers {
     const linked = this.serversOf(caller).find(
       (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
     );
-    if (linked) return { server: linked, key: uri, own: uri, item: {} };
+    if (linked) return { server: linked, key: uri, ownKey: uri, item: {} };
     const template = this.templateFor(uri, caller, project);
-    return template && { ...template, key: uri, own: unprefixed(uri, template) };
+    return template && { ...template, key: uri, ownKey: unprefixed(uri, template) };
   }
 
   /** The URI by which callers read a resource of a server. */
   shownUri(serverName: string, uri: string): string {
     const { resources } = this.index('default');
-    return resources.find(({ server, own }) => server.server === serverName && own === uri)?.key ?? uri;
+    return resources.find(({ server, ownKey }) => server.server === serverName && ownKey === uri)?.key ?? uri;
   }
 
   /** The servers' instructions for a model, each under the server's name; undefined if there are none. */
@@ -82,10 +82,10 @@ export class ServerOffers {
 
   /** The template that describes a URI; if several do, the one with most literal text. */
   private templateFor(uri: string, caller: Principal, project: string): Offered | undefined {
-    const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
-    return this.known('templates', caller, project)
+    const literalChars = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
+    return this.listKnown('templates', caller, project)
       .filter(({ key }) => key === uri || describes(key, uri))
-      .sort((a, b) => literal(b) - literal(a))[0];
+      .sort((a, b) => literalChars(b) - literalChars(a))[0];
   }
 
   /** Starts a server if it has had no process for the project yet. */
@@ -103,26 +103,27 @@ export class ServerOffers {
   }
 
   /** A list as a caller sees it, without starting servers. */
-  private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
+  private listKnown(what: OfferList, caller: Principal, project: string): readonly Offered[] {
     const all = this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
     const virtual = virtualServerOf(caller);
-    return virtual ? sortByKey(virtual.offered(what === 'prompts' ? 'prompt' : 'resource', all)) : all;
+    return virtual ? sortByKey(virtual.select(what === 'prompts' ? 'prompt' : 'resource', all)) : all;
   }
 
   /** Servers whose links and instructions are for the caller. */
   private serversOf(caller: Principal): ServerTool[] {
     const virtual = virtualServerOf(caller);
-    return this.visible(caller).filter((server) => virtual?.contents.servers.has(server.server) ?? true);
+    return this.visibleServers(caller).filter(
+      (server) => virtual?.contents.servers.has(server.server) ?? true,
+    );
   }
 
   /** Servers that the caller may use. */
-  private visible(caller: Principal): ServerTool[] {
+  private visibleServers(caller: Principal): ServerTool[] {
     // A bound key reads resources and prompts only at the addresses of its virtual servers.
     if (caller.choice && !virtualServerOf(caller)) return [];
     return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
   }
 
-  /** The index of a project. */
   private index(project: string): Index {
     const index = this.indexes.get(project) ?? this.build(project);
     this.indexes.set(project, index);
@@ -135,8 +136,8 @@ export class ServerOffers {
     const all = (list: OfferList, member: string): Offered[] =>
       servers.flatMap(({ server, offer }) =>
         offer[list].flatMap((item) => {
-          const own = item[member];
-          return typeof own === 'string' ? [{ server, key: own, own, item }] : [];
+          const ownKey = item[member];
+          return typeof ownKey === 'string' ? [{ server, key: ownKey, ownKey, item }] : [];
         }),
       );
     return {
@@ -149,14 +150,12 @@ export class ServerOffers {
 
 /** Adds the server's prefix to prompts, unless it has none and no other such server has the same name. */
 function makePromptsUnique(offered: readonly Offered[], project: string): Offered[] {
-  const unprefixedPrompts = makeUnique(
-    offered.filter(({ server }) => server.offer(project).isUnprefixed),
-    'name',
-  );
-  const unchanged = new Set(unprefixedPrompts.filter(({ key, own }) => key === own).map(({ item }) => item));
+  const unprefixedPrompts = offered.filter(({ server }) => server.offer(project).isUnprefixed);
+  const unique = makeUnique(unprefixedPrompts, 'name').filter(({ key, ownKey }) => key === ownKey);
+  const unchanged = new Set(unique.map(({ item }) => item));
   return sortByKey(
     offered.map((each) =>
-      unchanged.has(each.item) ? each : rename(each, 'name', `${each.server.server}__${each.own}`),
+      unchanged.has(each.item) ? each : rename(each, 'name', `${each.server.server}__${each.ownKey}`),
     ),
   );
 }
@@ -175,12 +174,13 @@ const sortByKey = (offered: readonly Offered[]): Offered[] =>
 /** Adds the server's name to the path of URIs that several servers have. */
 function makeUnique(offered: readonly Offered[], member: string): Offered[] {
   const owners = new Map<string, Set<string>>();
-  for (const { own, server } of offered) owners.set(own, (owners.get(own) ?? new Set()).add(server.server));
-  const isShared = ({ own }: Offered): boolean => (owners.get(own)?.size ?? 0) > 1;
+  for (const { ownKey, server } of offered)
+    owners.set(ownKey, (owners.get(ownKey) ?? new Set()).add(server.server));
   return sortByKey(
-    offered.map((each) =>
-      isShared(each) ? rename(each, member, prefixed(each.own, each.server.server)) : each,
-    ),
+    offered.map((each) => {
+      const isShared = (owners.get(each.ownKey)?.size ?? 0) > 1;
+      return isShared ? rename(each, member, prefixed(each.ownKey, each.server.server)) : each;
+    }),
   );
 }
 
@@ -195,8 +195,8 @@ function prefixed(uri: string, server: string): string {
 }
 
 /** The server's own URI for one that a template describes. */
-function unprefixed(uri: string, { key, own, server }: Offered): string {
-  if (key === own) return uri;
+function unprefixed(uri: string, { key, ownKey, server }: Offered): string {
+  if (key === ownKey) return uri;
   const before = beforePath.exec(uri)?.[0] ?? '';
   return before + uri.slice(before.length + server.server.length + 1);
 }
@@ -212,7 +212,8 @@ export function describes(template: string, uri: string): boolean {
   for (let n = 0; n < parts.length; n += 2) {
     const [expression = '', literal = ''] = parts.slice(n, n + 2);
     const isLast = n + 2 === parts.length;
-    const end = isLast ? lastOf(uri, literal) : uri.indexOf(literal, at);
+    if (isLast && !uri.endsWith(literal)) return false;
+    const end = isLast ? uri.length - literal.length : uri.indexOf(literal, at);
     if (end < at) return false;
     const isOptional = /^[?&#/;.]/.test(expression) || (literal === '' && !isLast);
     const value = uri.slice(at, end);
@@ -223,7 +224,3 @@ export function describes(template: string, uri: string): boolean {
   }
   return true;
 }
-
-/** The index of a literal at the end of a URI, else -1. */
-const lastOf = (uri: string, literal: string): number =>
-  uri.endsWith(literal) ? uri.length - literal.length : -1;

@@ -26,8 +26,7 @@ export class VirtualServer implements ToolChoice {
 
   /** The contents of the set at present. */
   get contents(): Contents {
-    this.cachedContents ??= contentsOf(this.stored.members, this.registry);
-    return this.cachedContents;
+    return (this.cachedContents ??= contentsOf(this.stored.members, this.registry));
   }
 
   /** Recomputes the contents at the next use, after a change of the registry. */
@@ -35,23 +34,26 @@ export class VirtualServer implements ToolChoice {
     this.cachedContents = undefined;
   }
 
-  /** Whether a tool may be called. True for hidden tools of MCP servers as well; `offered` limits what they read. */
+  /**
+   * Whether a tool may be called: one in the set, or the hidden tool of an MCP server by which its prompts and resources are
+   * read; `select` limits which ones.
+   */
   has(tool: string): boolean {
-    const { own, offers, servers } = this.contents;
-    if (own.has(tool)) return true;
+    const { originalNames, singleOffers, servers } = this.contents;
+    if (originalNames.has(tool)) return true;
     const hidden = this.registry.findServer(tool);
-    return hidden !== undefined && (offers.size > 0 || servers.has(hidden.server));
+    return hidden !== undefined && (singleOffers.size > 0 || servers.has(hidden.server));
   }
 
-  /** The items of MCP servers that belong to this set, with their names and descriptions in it. */
-  offered<T extends { readonly key: string; readonly server: ServerTool; readonly item: JsonObject }>(
+  /** The prompts or resources of MCP servers that belong to this set, with their names and descriptions in it. */
+  select<T extends { readonly key: string; readonly server: ServerTool; readonly item: JsonObject }>(
     kind: 'resource' | 'prompt',
     all: readonly T[],
   ): T[] {
-    const { offers, whole } = this.contents;
+    const { singleOffers, wholeServers } = this.contents;
     return all.flatMap((each) => {
-      const member = offers.get(`${kind} ${each.key}`);
-      if (!member) return whole.has(each.server.server) ? [each] : [];
+      const member = singleOffers.get(`${kind} ${each.key}`);
+      if (!member) return wholeServers.has(each.server.server) ? [each] : [];
       const { as: name, description } = member;
       const item = { ...each.item, ...(name && { name }), ...(description && { description }) };
       return [{ ...each, key: (kind === 'prompt' && name) || each.key, item }];
@@ -59,71 +61,72 @@ export class VirtualServer implements ToolChoice {
   }
 }
 
-/** A tool in a set: `own` is its original name. */
+/** A tool or prompt in a set, which may rename it. */
 interface NamedItem {
-  readonly own: string;
+  readonly originalName: string;
   readonly description?: string | undefined;
 }
 
-/** The contents of a virtual server. */
 interface Contents {
   /** Tools by their names in the set. */
   readonly tools: ReadonlyMap<string, NamedItem>;
   /** The original names of all tools and prompts (`prompt <name>`) in the set. */
-  readonly own: ReadonlySet<string>;
+  readonly originalNames: ReadonlySet<string>;
   /** Named tools that do not exist at present. */
   readonly missing: readonly string[];
   /** Names that two members have, with their original names. */
   readonly clashes: readonly string[];
   /** Members that are single prompts and resources, by kind and original name. */
-  readonly offers: ReadonlyMap<string, Member>;
+  readonly singleOffers: ReadonlyMap<string, Member>;
   /** MCP servers that belong to the set as a whole. */
-  readonly whole: ReadonlySet<string>;
-  /** These, and MCP servers with a tool in the set. */
+  readonly wholeServers: ReadonlySet<string>;
+  /** MCP servers that belong to the set as a whole, or have a tool in it. */
   readonly servers: ReadonlySet<string>;
 }
 
-/** Resolves the members of a virtual server. */
 function contentsOf(members: readonly Member[], registry: ToolRegistry): Contents {
   /** Tools and prompts by their names in the set. */
-  const holders = new Map<string, NamedItem>();
+  const items = new Map<string, NamedItem>();
   const clashes: string[] = [];
-  const put = (name: string, own: string, description?: string): void => {
-    const holder = holders.get(name) ?? { own, description };
-    holders.set(name, holder);
-    if (holder.own !== own) clashes.push(`${name} (${holder.own}, ${own})`);
+  const add = (name: string, originalName: string, description?: string): void => {
+    const holder = items.get(name) ?? { originalName, description };
+    items.set(name, holder);
+    if (holder.originalName !== originalName)
+      clashes.push(`${name} (${holder.originalName}, ${originalName})`);
   };
   const missing: string[] = [];
-  const offers = new Map<string, Member>();
+  const singleOffers = new Map<string, Member>();
   for (const member of members) {
     const { tool, prompt, resource, as, description } = member;
     const known = tool === undefined ? undefined : registry.find(tool);
-    if (known) put(as ?? registry.nameIn('mcp', known), known.definition.name, description);
+    if (known) add(as ?? registry.nameIn('mcp', known), known.definition.name, description);
     else if (tool !== undefined) missing.push(tool);
-    if (prompt !== undefined) put(`prompt ${as ?? prompt}`, `prompt ${prompt}`);
-    if (prompt ?? resource) offers.set(prompt ? `prompt ${prompt}` : `resource ${resource}`, member);
+    if (prompt !== undefined) {
+      add(`prompt ${as ?? prompt}`, `prompt ${prompt}`);
+      singleOffers.set(`prompt ${prompt}`, member);
+    }
+    if (resource !== undefined) singleOffers.set(`resource ${resource}`, member);
   }
-  const own = new Set([...holders.values()].map((holder) => holder.own));
+  const originalNames = new Set([...items.values()].map((item) => item.originalName));
   const tags = new Set(members.map(({ tag }) => tag));
   const isTagged = ({ definition }: Pick<ServerTool, 'definition'>): boolean =>
     definition.tags.some((tag) => tags.has(tag));
   const tagged = registry.allServers().filter(isTagged);
-  const whole = new Set([
-    ...members.flatMap(({ server }) => server ?? []),
-    ...tagged.map(({ server }) => server),
-  ]);
-  const servers = new Set(whole);
+  const named = members.flatMap(({ server }) => server ?? []);
+  const wholeServers = new Set([...named, ...tagged.map(({ server }) => server)]);
+  const servers = new Set(wholeServers);
   for (const tool of registry.all()) {
     const { name, kind } = tool.definition;
     // The name of an MCP server does not contain `__`.
     const [server = ''] = kind === 'mcp' ? name.split('__') : [];
-    if (!own.has(name) && !whole.has(server) && !isTagged(tool)) continue;
+    const isNamed = originalNames.has(name);
+    if (!isNamed && !wholeServers.has(server) && !isTagged(tool)) continue;
     servers.add(server);
-    if (!own.has(name)) put(registry.nameIn('mcp', tool), name);
-    own.add(name);
+    if (!isNamed) add(registry.nameIn('mcp', tool), name);
+    originalNames.add(name);
   }
-  const tools = new Map([...holders].filter(([name]) => !name.startsWith('prompt ')));
-  return { tools, own, missing, clashes, offers, whole, servers };
+  const tools = new Map([...items].filter(([name]) => !name.startsWith('prompt ')));
+  return { tools, originalNames, missing, clashes, singleOffers, wholeServers, servers };
 }
 
 /** The virtual MCP server of a request. */

@@ -104,9 +104,8 @@ export class VirtualServersController {
     @Param() params: ServerParams,
     @Body() body: UpdateMcpServerBody,
   ): Promise<McpServerView> {
-    return viewOf(
-      await this.servers.save({ ...this.servers.get(params.name).stored, ...body }, { isNew: false }),
-    );
+    const { stored } = this.servers.get(params.name);
+    return viewOf(await this.servers.save({ ...stored, ...body }, { isNew: false }));
   }
 
   @Delete(':name')
@@ -119,7 +118,6 @@ export class VirtualServersController {
   }
 }
 
-/** A server as answers show it. */
 const viewOf = ({ stored, contents: { tools, missing } }: VirtualServer): McpServerView => ({
   ...stored,
   tools: [...tools.keys()].sort(),

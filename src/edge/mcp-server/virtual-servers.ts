@@ -15,7 +15,7 @@ import { type Member, memberKinds, type StoredServer, VirtualServer } from './vi
 @Injectable()
 export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
   /** All servers by name, in the order of their names. */
-  private known: ReadonlyMap<string, VirtualServer> = new Map();
+  private servers: ReadonlyMap<string, VirtualServer> = new Map();
   private readonly logger = new Logger(VirtualServers.name);
   /** Emits after a server was created, changed or deleted. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
@@ -26,8 +26,8 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     private readonly registry: ToolRegistry,
     keys: KnownKeys,
   ) {
-    keys.virtualServer = (name) => this.known.get(name);
-    const forgetContents = (): void => this.known.forEach((server) => server.forgetContents());
+    keys.virtualServer = (name) => this.servers.get(name);
+    const forgetContents = (): void => this.servers.forEach((server) => server.forgetContents());
     registry.changes.subscribe(forgetContents);
     registry.offers.subscribe(forgetContents);
   }
@@ -45,36 +45,27 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     return request;
   }
 
-  /** All servers, sorted by name. */
   all(): VirtualServer[] {
-    return [...this.known.values()];
+    return [...this.servers.values()];
   }
 
   /** A server. @throws Problem `not_found` */
   get(name: string): VirtualServer {
-    const server = this.known.get(name);
+    const server = this.servers.get(name);
     if (server) return server;
-    throw new Problem(
-      'not_found',
-      `There is no virtual MCP server ${name}: GET /api/v1/mcp-servers lists them`,
-    );
+    const detail = `There is no virtual MCP server ${name}: GET /api/v1/mcp-servers lists them`;
+    throw new Problem('not_found', detail);
   }
 
-  /**
-   * Stores a new or changed server.
-   * @throws Problem `conflict` if the name is taken or two members have the same name; `invalid_request`
-   */
+  /** Stores a server. @throws Problem `conflict` for a name that is taken, or that two members have; `invalid_request` */
   async save(server: StoredServer, { isNew }: { isNew: boolean }): Promise<VirtualServer> {
     const { name, members, instructions } = server;
-    if (isNew && this.known.has(name))
+    if (isNew && this.servers.has(name))
       throw new Problem('conflict', `There is a virtual MCP server ${name} already`);
     members.forEach(checkMember);
-    const { clashes } = new VirtualServer(server, this.registry).contents;
-    if (clashes.length > 0)
-      throw new Problem(
-        'conflict',
-        `Two members have the same name, give one another by "as": ${clashes.join('; ')}`,
-      );
+    const clashes = new VirtualServer(server, this.registry).contents.clashes.join('; ');
+    if (clashes !== '')
+      throw new Problem('conflict', `Two members have the same name, give one another by "as": ${clashes}`);
     await this.dataSource.query(
       `INSERT INTO mcp_servers (name, members, instructions) VALUES ($1, $2, $3)
        ON CONFLICT (name) DO UPDATE SET members = excluded.members, instructions = excluded.instructions`,
@@ -84,7 +75,7 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     return this.get(name);
   }
 
-  /** Deletes a server. @throws Problem `not_found` */
+  /** @throws Problem `not_found` */
   async delete(name: string): Promise<void> {
     this.get(name);
     await this.dataSource.query('DELETE FROM mcp_servers WHERE name = $1', [name]);
@@ -100,13 +91,12 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     this.follower.follow({ table: 'mcp_servers', what: 'virtual MCP servers' }, () => this.reload());
   }
 
-  /** Reads the table again. */
   private async reload(): Promise<void> {
     const sql = 'SELECT name, members, instructions FROM mcp_servers ORDER BY name COLLATE "C"';
     const rows: StoredServer[] = await this.dataSource.query(sql);
     const before = this.all().map(({ stored }) => stored);
     if (isDeepStrictEqual(before, rows)) return;
-    this.known = new Map(rows.map((row) => [row.name, new VirtualServer(row, this.registry)]));
+    this.servers = new Map(rows.map((row) => [row.name, new VirtualServer(row, this.registry)]));
     this.changes.emit();
   }
 }
@@ -115,7 +105,9 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
 function checkMember(member: Member, index: number): void {
   const { tag, server, as, description } = member;
   const kinds = memberKinds.filter((kind) => member[kind] !== undefined);
-  const isValid = kinds.length === 1 && ((tag ?? server) === undefined || (as ?? description) === undefined);
+  const isGroup = tag !== undefined || server !== undefined;
+  const isRenamed = as !== undefined || description !== undefined;
+  if (kinds.length === 1 && !(isGroup && isRenamed)) return;
   const detail = `must have one of ${memberKinds.join(', ')}; a tag or a server has neither "as" nor "description"`;
-  if (!isValid) throw invalidRequest({ pointer: `/members/${index}`, detail });
+  throw invalidRequest({ pointer: `/members/${index}`, detail });
 }

@@ -133,7 +133,6 @@ export class EventHistory extends WriteBehind<Waiting> {
     }
   }
 
-  /** Appends stored events to the ring. */
   private append(rows: readonly EventRow[]): void {
     for (const row of rows) {
       this.lastSeq = Number(row.seq);

@@ -15,7 +15,6 @@ import { EventPageView, EventsQuery, TopicsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
-/** Description of the header Last-Event-ID. */
 const lastEventId = 'Id of the last event received; the stream resumes after it';
 
 const eventsExample = [
@@ -68,6 +67,7 @@ const topicsExample = [
 
 /** One stream of several topics, because a browser opens few connections to a host. */
 @ApiTags('events')
+@ApiProblems('unauthorized', 'forbidden')
 // Each topic has its own scope.
 @Scopes()
 @Controller('api/v1/console/stream')
@@ -82,10 +82,7 @@ export class TopicStreamController {
       'Each topic needs a scope. `events` (`metrics:read`) has the events of `GET /api/v1/events`. `executions` (`metrics:read`) has the executions that ended on this server, at most twice a second. `logs:<tool>` (`tools:admin`) has the events of `GET /api/v1/custom-tools/{name}/logs`. `spans` (`traces:read`) counts the new spans of a project, at most twice a second. `ui:<session>` (`tools:call`) has the calls of a page. Control events: `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
   })
   @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example: topicsExample } } })
-  @ApiProblems(
-    ...(['invalid_request', 'not_found', 'rate_limited', 'shutting_down', 'database_unavailable'] as const),
-    ...(['unauthorized', 'forbidden'] as const),
-  )
+  @ApiProblems('invalid_request', 'not_found', 'rate_limited', 'shutting_down', 'database_unavailable')
   followTopics(
     @Query() query: TopicsQuery,
     @Req() request: FastifyRequest,

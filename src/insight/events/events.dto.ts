@@ -4,6 +4,7 @@ import {
   Example,
   Limit,
   Many,
+  NullableText,
   OptionalText,
   OptionalTextList,
   ProjectQuery,
@@ -63,8 +64,7 @@ export class EventView {
 
 export class EventPageView {
   @Many(EventView, 'Oldest first') readonly data!: EventView[];
-  @ApiProperty({ type: String, nullable: true, example: 'mhq3k2x19f2c6b01-42' })
-  readonly nextSince!: string | null;
+  @NullableText('mhq3k2x19f2c6b01-42') readonly nextSince!: string | null;
   @Example(0, 'Number of events after `since` that were dropped, because only the newest are kept')
   readonly missed!: number;
   @Example(false, 'Whether `since` is not among the newest events') readonly reset!: boolean;

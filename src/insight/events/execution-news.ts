@@ -21,7 +21,6 @@ interface Batch {
   readonly unlisted: ReadonlyMap<string, number>;
 }
 
-/** Interval of announcements. */
 const announceEveryMs = 500;
 /** Max executions that an announcement lists. */
 const maxListed = 500;
@@ -77,11 +76,11 @@ export class ExecutionNews {
 
 /** A batch as pages of some projects get it; undefined if it has none of their executions. @param projects default: all */
 function batchOf({ id, ended, unlisted }: Placed<Batch>, projects?: readonly string[]): object | undefined {
-  const isOwn = (project: string): boolean => projects?.includes(project) ?? true;
-  const own = ended.filter(({ project }) => isOwn(project));
+  const isShown = (project: string): boolean => projects?.includes(project) ?? true;
+  const shown = ended.filter(({ project }) => isShown(project));
   let more = 0;
-  for (const [project, count] of unlisted) if (isOwn(project)) more += count;
-  return own.length > 0 || more > 0 ? { id, ended: own, more } : undefined;
+  for (const [project, count] of unlisted) if (isShown(project)) more += count;
+  return shown.length > 0 || more > 0 ? { id, ended: shown, more } : undefined;
 }
 
 const endedExecution = ({ context, ...event }: ExecutedCall): EndedExecution => {

@@ -16,7 +16,7 @@ import { type StreamTopic, StreamTopics } from '../../base/streams/stream-topics
 import { OpenStreams, pageStreams } from '../../base/streams/open-streams.js';
 import type { TopicsQuery } from './events.dto.js';
 
-/** A topic that a client follows, with the name of the request. */
+/** A topic that a client follows, under the name by which the request asked for it: `logs:disk_usage`. */
 interface Followed extends Reader {
   readonly name: string;
   readonly topic: StreamTopic;
@@ -59,10 +59,8 @@ export class TopicStreamService {
     const scopes: ReadonlySet<string> = principal.scopes;
     if (!scopes.has(topic.scope))
       throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
-    const ring = await topic.ring(
-      topic.ofProject ? projectIn(request, subject) : subject,
-      callerIdOf(principal),
-    );
+    const ringName = topic.ofProject ? projectIn(request, subject) : subject;
+    const ring = await topic.ring(ringName, callerIdOf(principal));
     return { name, topic, ring, projects: topic.within && projectsOf(request) };
   }
 }

@@ -48,43 +48,47 @@ function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
   const counted = totalCalls - callerErrors;
   const toolFaults = counted - Math.round(successRate * totalCalls);
   const faults = callerErrors > 0 ? { toolFaults, callerErrors } : undefined;
+  // `successRate` is of all calls; the graded rate leaves out callers' errors.
   const rate = successRate * (totalCalls / counted);
   const parts =
     counted < thresholds.minCalls
       ? [tooFewCalls(counted, thresholds, faults)]
       : [gradeSuccessRate(rate, thresholds, faults), gradeLatency(avgTimeMs, thresholds)];
   if (!faults || successRate >= thresholds.successRateHealthy) return parts;
-  const issues = [`${callerErrors} of ${totalCalls} calls failed by callers' errors`];
-  const recommendations = ['Check what callers send and how long they wait'];
-  return [...parts, withoutEffect(issues, recommendations)];
+  const issue = `${callerErrors} of ${totalCalls} calls failed by callers' errors`;
+  return [...parts, gradePart('unknown', [], issue, 'Check what callers send and how long they wait')];
 }
 
 /** The issue that answers report errors. It does not affect the grade. */
 function findingPart({ totalCalls, findingCount = 0 }: GradedStats): Grade[] {
   if (findingCount === 0) return [];
-  const issues = [`${findingCount} of ${totalCalls} results report an error or were marked as wrong`];
-  const recommendations = ['Read the executions with a finding: callers got them as successes'];
-  return [withoutEffect(issues, recommendations)];
+  const issue = `${findingCount} of ${totalCalls} results report an error or were marked as wrong`;
+  const recommendation = 'Read the executions with a finding: callers got them as successes';
+  return [gradePart('unknown', [], issue, recommendation)];
 }
 
-/** A part that only adds issues: `unknown` is left out of the overall status. */
-const withoutEffect = (issues: readonly string[], recommendations: readonly string[]): Grade => ({
-  status: 'unknown',
-  why: [],
-  issues: [...issues],
-  recommendations: [...recommendations],
+/** A part of a grade with at most one issue. An `unknown` one without a reason only adds its issue to the grade. */
+const gradePart = (
+  status: dto.HealthStatus,
+  why: readonly HealthReason[],
+  issue?: string,
+  recommendation?: string,
+): Grade => ({
+  status,
+  why,
+  issues: issue === undefined ? [] : [issue],
+  recommendations: recommendation === undefined ? [] : [recommendation],
 });
 
 /** The failures in a reason; undefined without callers' errors. */
 type Faults = Pick<HealthReason, 'toolFaults' | 'callerErrors'> | undefined;
 
 /** The part of a tool with too few calls for a grade. */
-const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade => ({
-  status: 'unknown',
-  why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls, ...faults }],
-  issues: [`Insufficient data (${counted} calls)`],
-  recommendations: ['Need more usage data for accurate assessment'],
-});
+function tooFewCalls(counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade {
+  const reason = { rule: 'minimum_calls', figure: counted, threshold: minCalls, ...faults } as const;
+  const recommendation = 'Need more usage data for accurate assessment';
+  return gradePart('unknown', [reason], `Insufficient data (${counted} calls)`, recommendation);
+}
 
 /** Min distance of a success rate from its threshold at which the grade is clear. */
 const clearMargin = 0.02;
@@ -102,12 +106,12 @@ const isBad = (status: dto.HealthStatus): boolean => status === 'degraded' || st
 export const staysBad = (to: dto.HealthStatus, from: dto.HealthStatus): boolean => isBad(to) && isBad(from);
 
 /** The grade of a registered tool that was never called. */
-export const neverExecuted: Grade = {
-  status: 'unknown',
-  why: [{ rule: 'ever_executed', figure: 0, threshold: 1 }],
-  issues: ['No execution history'],
-  recommendations: ['Tool has not been executed yet'],
-};
+export const neverExecuted = gradePart(
+  'unknown',
+  [{ rule: 'ever_executed', figure: 0, threshold: 1 }],
+  'No execution history',
+  'Tool has not been executed yet',
+);
 
 /** Known statuses, the worst first. */
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
@@ -117,7 +121,6 @@ export function overallStatus(statuses: readonly dto.HealthStatus[]): dto.Health
   return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
 
-/** The number of tools with each status. */
 export function countByStatus(statuses: readonly dto.HealthStatus[]): Record<dto.HealthStatus, number> {
   const counts = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   for (const status of statuses) counts[status]++;
@@ -132,50 +135,27 @@ function gradeSuccessRate(
   const why = (threshold: number): HealthReason[] => [
     { rule: 'success_rate', figure: rounded(rate, 4), threshold, ...faults },
   ];
-  if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
+  if (rate >= successRateHealthy) return gradePart('healthy', why(successRateHealthy));
   if (rate >= successRateDegraded) {
-    return {
-      status: 'degraded',
-      why: why(successRateHealthy),
-      issues: [`Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`],
-      recommendations: ['Investigate recent error patterns'],
-    };
+    const issue = `Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`;
+    return gradePart('degraded', why(successRateHealthy), issue, 'Investigate recent error patterns');
   }
-  return {
-    status: 'unhealthy',
-    why: why(successRateDegraded),
-    issues: [`Success rate is critically low: ${percent(rate)}`],
-    recommendations: ['Urgent: Investigate tool failures'],
-  };
+  const issue = `Success rate is critically low: ${percent(rate)}`;
+  return gradePart('unhealthy', why(successRateDegraded), issue, 'Urgent: Investigate tool failures');
 }
 
 function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: ToolThresholds): Grade {
   const why = (threshold: number): HealthReason[] => [
     { rule: 'avg_latency', figure: rounded(avgMs, 2), threshold },
   ];
-  if (avgMs <= latencyHealthyMs) return healthy(why(latencyHealthyMs));
+  if (avgMs <= latencyHealthyMs) return gradePart('healthy', why(latencyHealthyMs));
   if (avgMs <= latencyDegradedMs) {
-    return {
-      status: 'degraded',
-      why: why(latencyHealthyMs),
-      issues: [`Latency is ${fixed(avgMs, 0)}ms (target: ≤${latencyHealthyMs}ms)`],
-      recommendations: ['Consider caching or optimization'],
-    };
+    const issue = `Latency is ${fixed(avgMs, 0)}ms (target: ≤${latencyHealthyMs}ms)`;
+    return gradePart('degraded', why(latencyHealthyMs), issue, 'Consider caching or optimization');
   }
-  return {
-    status: 'unhealthy',
-    why: why(latencyDegradedMs),
-    issues: [`Latency is critically high: ${fixed(avgMs, 0)}ms`],
-    recommendations: ['Urgent: Investigate performance bottlenecks'],
-  };
+  const issue = `Latency is critically high: ${fixed(avgMs, 0)}ms`;
+  return gradePart('unhealthy', why(latencyDegradedMs), issue, 'Urgent: Investigate performance bottlenecks');
 }
-
-const healthy = (why: readonly HealthReason[]): Grade => ({
-  status: 'healthy',
-  why,
-  issues: [],
-  recommendations: [],
-});
 
 const percent = (rate: number): string => `${fixed(rate * 100, 1)}%`;
 

@@ -59,10 +59,7 @@ const addCalls = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'sin
 
 const successRate = ({ calls, failures }: CallsSince): number => 1 - failures / calls;
 
-/**
- * The success rate of a failing tool: well below `minRate`, so that a tool near this threshold does not change its state with
- * each minute.
- */
+/** The success rate of a failing tool: well below `minRate`, so that a tool near it does not change its state each minute. */
 const failingRate = (minRate: number): number => minRate - Math.min(minRate, 1 - minRate) / 2;
 
 /** Probability of at most `hits` among calls of which each is a hit with probability `chance`. */
@@ -154,14 +151,13 @@ function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailur
   if (!course || !last) return course;
   const { successesAfter } = last;
   const since = last.at.getTime();
+  const { calls, failures } = course.calls;
   if (course.state === 'recovering') {
-    const { calls, failures } = course.calls;
     // The first minute of a recovery may begin with the end of the outage. Later failures belong to the recovery.
     if (since >= (course.firstMinute ?? 0) + minuteMs) return course;
     return { ...course, calls: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
   }
   if (!first) return course;
-  const { failures, calls } = course.calls;
   const failing = { since: first.at.getTime(), calls: calls - first.successesBefore, failures };
   const recovery = { since, calls: successesAfter, failures: 0 };
   return hasRecovered(recovery, { ...failing, calls: Math.max(failures, failing.calls - successesAfter) })
@@ -180,9 +176,6 @@ function withRelapse(course: Course, last: LastFailure | undefined, minRate: num
   return hasRelapsed ? { state: 'failing', calls: failuresInARow } : course;
 }
 
-const isoOrNull = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
-
 const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): LastErrorView => ({
   at: at.toISOString(),
   executionId,
@@ -196,14 +189,15 @@ function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, cal
   const calls = totalCalls - callerErrors;
   const failures = calls - successCount;
   const { state, calls: current } = course ?? {};
+  const since = current ? new Date(current.since).toISOString() : null;
   return {
     calls,
     failures,
     failureRate: rounded(failures / (calls || 1), 4),
     findings: findingCount,
     p95LatencyMs: p95TimeMs === undefined ? null : rounded(p95TimeMs, 2),
-    failingSince: isoOrNull(state === 'failing' ? current?.since : undefined),
-    recoveringSince: isoOrNull(state === 'recovering' ? current?.since : undefined),
+    failingSince: state === 'failing' ? since : null,
+    recoveringSince: state === 'recovering' ? since : null,
     callsSince: current?.calls ?? 0,
     failuresSince: current?.failures ?? 0,
     callersSince: state === 'failing' ? callers : 0,
@@ -226,7 +220,7 @@ export class RecentCalls {
   }
 
   /** States at a time. @param tools default: all @returns a function from a tool's name to its state */
-  async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
+  async statesAt(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
     const [figures, byMinutes] = await Promise.all([
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
       this.courses(now, tools),

@@ -9,7 +9,6 @@ import * as dto from './tool-health.dto.js';
 import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
-/** Health reports of tools. */
 @ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolHealthController {

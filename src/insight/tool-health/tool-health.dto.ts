@@ -5,6 +5,7 @@ import {
   Many,
   NullableNumber,
   NullableText,
+  OneOfThese,
   OptionalExample,
   OptionalInt,
   OptionalMoment,
@@ -14,7 +15,6 @@ import {
   Texts,
 } from '../../web/rest/dto.js';
 
-/** Grades of a tool's health. */
 const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
@@ -27,9 +27,8 @@ export class HealthPeriodQuery extends ProjectQuery {
   readonly periodHours!: number;
 }
 
-/** Why a tool has its grade. */
 export class HealthReasonView {
-  @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
+  @OneOfThese(healthRules, 'success_rate', 'The rule that decided')
   readonly rule!: (typeof healthRules)[number];
   @Example(0.85, 'Rates 0 to 1, latencies in milliseconds') readonly figure!: number;
   @Example(0.95, "The tool's limit for the figure") readonly threshold!: number;
@@ -48,10 +47,9 @@ export class HealthReasonView {
   readonly since!: string | null;
 }
 
-/** Health report of one tool. */
 export class ToolHealthView extends MaybeUnavailable {
   @Example('log_summary') readonly toolName!: string;
-  @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly status!: HealthStatus;
+  @OneOfThese(healthStatuses, 'degraded') readonly status!: HealthStatus;
   @Example(0.85, '0 to 1, four decimals') readonly successRate!: number;
   @Example(150.5, 'Mean in milliseconds, two decimals') readonly avgLatencyMs!: number;
   @Example(100) readonly totalCalls!: number;
@@ -76,7 +74,6 @@ export class ToolHealthView extends MaybeUnavailable {
   @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
-/** The newest failure of a tool. */
 export class LastErrorView {
   @Example(checkedAtExample) readonly at!: string;
   @ApiProperty({ format: 'uuid' }) readonly executionId!: string;
@@ -116,14 +113,15 @@ export class ToolHealthNowView extends ToolHealthView {
   @ApiProperty({ type: ToolNowView }) readonly now!: ToolNowView;
 }
 
-const everyBucket = (description: string): PropertyDecorator =>
+const CountsByBucket = (description: string): PropertyDecorator =>
   ApiProperty({ type: 'array', items: { type: 'integer' }, example: [4, 0, 7], description });
 
 /** A tool's calls and failures over the period, for a small chart. */
 export class ToolTrendView {
   @Example(120_000, 'Length of a bucket') readonly bucketMs!: number;
-  @everyBucket('Calls per bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
-  @everyBucket('Errors and timeouts per bucket') readonly failures!: readonly number[];
+  @CountsByBucket('Calls per bucket, oldest first; the last one is not over')
+  readonly calls!: readonly number[];
+  @CountsByBucket('Errors and timeouts per bucket') readonly failures!: readonly number[];
 }
 
 /** Calls that were refused with one code. */
@@ -151,31 +149,24 @@ export class ToolReportView extends ToolHealthNowView {
   readonly refusals!: readonly RefusalCountView[];
 }
 
-/** A change of a tool's grade of the last hour. */
 export class GradeChangeView {
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly from!: HealthStatus;
-  @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly to!: HealthStatus;
+  @OneOfThese(healthStatuses, 'healthy') readonly from!: HealthStatus;
+  @OneOfThese(healthStatuses, 'degraded') readonly to!: HealthStatus;
   @Example('Success rate is 85.0% (target: ≥95.0%)') readonly why!: string;
   @Example(checkedAtExample, 'When the change was detected, to the minute') readonly at!: string;
 }
 
 export class GradeChangePageView extends PageOf(GradeChangeView, { description: 'Newest first' }) {}
 
-/** The number of tools with each status. */
-export class StatusCountsView {
+class StatusCountsView {
   @Example(10) readonly healthy!: number;
   @Example(2) readonly degraded!: number;
   @Example(0) readonly unhealthy!: number;
   @Example(1) readonly unknown!: number;
 }
 
-/** Health of all tools. */
 export class SystemHealthView {
-  @ApiProperty({
-    enum: healthStatuses,
-    example: 'degraded',
-    description: 'The worst known status of a tool',
-  })
+  @OneOfThese(healthStatuses, 'degraded', 'The worst known status of a tool')
   readonly status!: HealthStatus;
   @Many(ToolReportView, 'Registered and ever executed tools, by name')
   readonly toolReports!: readonly ToolReportView[];
@@ -185,14 +176,14 @@ export class SystemHealthView {
   @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
-export class SlowExecutionView {
+class SlowExecutionView {
   @Example('heavy_analysis') readonly toolName!: string;
   @Example(8_000) readonly executionTimeMs!: number;
   @Example(checkedAtExample) readonly recordedAt!: string;
 }
 
 export class DashboardView {
-  @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly overallStatus!: HealthStatus;
+  @OneOfThese(healthStatuses, 'degraded') readonly overallStatus!: HealthStatus;
   @ApiProperty({ type: StatusCountsView }) readonly summary!: StatusCountsView;
   @Many(ToolHealthView, 'Every tool that is not healthy, unknown ones included')
   readonly toolsNeedingAttention!: readonly ToolHealthView[];
@@ -202,7 +193,7 @@ export class DashboardView {
 }
 
 export class ToolHealthSummaryView extends MaybeUnavailable {
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
+  @OneOfThese(healthStatuses, 'healthy') readonly status!: HealthStatus;
   @Example(0.98) readonly successRate!: number;
   @NullableText(checkedAtExample, 'null: never executed') readonly lastUsed!: string | null;
   @Example(150.5) readonly avgLatencyMs!: number;
@@ -212,7 +203,7 @@ export class ToolHealthSummaryView extends MaybeUnavailable {
 
 @ApiExtraModels(ToolHealthSummaryView)
 export class HealthSummaryView {
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly overallStatus!: HealthStatus;
+  @OneOfThese(healthStatuses, 'healthy') readonly overallStatus!: HealthStatus;
   @ApiProperty({
     type: 'object',
     additionalProperties: { $ref: getSchemaPath(ToolHealthSummaryView) },
@@ -233,8 +224,7 @@ export class HealthSummaryView {
 }
 
 export class ToolHealthInfoView {
-  @ApiProperty({ enum: healthStatuses, example: 'healthy', description: 'Of the last hour' })
-  readonly status!: HealthStatus;
+  @OneOfThese(healthStatuses, 'healthy', 'Of the last hour') readonly status!: HealthStatus;
   @Example(100, 'Of the last 24 hours') readonly totalCalls!: number;
   @Example(95, 'Among the last 100 executions') readonly successfulCalls!: number;
   @Example(5, 'Among the last 100 executions') readonly failedCalls!: number;
@@ -257,7 +247,7 @@ export class ErrorPatternsQuery extends HealthPeriodQuery {
   readonly limit!: number;
 }
 
-export class ErrorPatternView {
+class ErrorPatternView {
   @Example('timeout') readonly errorType!: string;
   @Example(5) readonly count!: number;
 }

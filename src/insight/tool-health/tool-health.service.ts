@@ -47,11 +47,18 @@ const gradedHours = 1;
 const [slowMs, maxSlowShown] = [5_000, 10];
 /** Max executions whose outcomes are counted in a tool's info. */
 const maxOutcomes = 100;
-/** Points of a trend: each covers whole minutes for any number of hours. */
+/** Points of a trend. It divides 60, so that each covers whole minutes for any number of hours. */
 const trendPoints = 30;
 /** Error types of failures that are not the tool's fault. */
 const noFaults = new Set<unknown>('cancelled interrupted upstream_unavailable capability_missing'.split(' '));
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
+
+type Period = Readonly<Record<'since' | 'until', Date>>;
+
+const periodOf = (now: number, hours: number): Period => ({
+  since: new Date(now - hours * hourMs),
+  until: new Date(now),
+});
 
 /** The current grade of a tool. */
 interface KnownGrade {
@@ -59,7 +66,7 @@ interface KnownGrade {
   /** Milliseconds since the epoch; null if it never had a grade other than unknown. */
   readonly since: number | null;
   /** A new grade, and when it was first seen. It is not emitted yet, because it may be chance. */
-  readonly next?: { readonly status: HealthStatus; readonly at: number };
+  readonly pending?: { readonly status: HealthStatus; readonly at: number };
 }
 
 /** Min duration of a new grade that is not clear, so that a tool near a threshold does not emit many changes. */
@@ -111,11 +118,6 @@ export class ToolHealthService {
     return Object.assign(Object.create(this) as ToolHealthService, limited);
   }
 
-  /** Checks that the table can be read. @throws the database's error */
-  async ensureInitialized(): Promise<void> {
-    await this.metrics.getRecentErrors(undefined, 1);
-  }
-
   /** Records an execution that ran elsewhere. It counts for the grade, not for the circuit. */
   async recordExecution(execution: ExternalExecution): Promise<ToolMetric> {
     const { status = 'success', errorType } = execution;
@@ -133,14 +135,14 @@ export class ToolHealthService {
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
     const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
-    return this.reportOf({ name: tool, figures, grade: graded, since }, now);
+    return this.reportWithAvailability({ name: tool, figures, grade: graded, since }, now);
   }
 
   /** The grade of the period, and how the tool is doing now. */
   async reportTool(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthNowView> {
     const [report, nowOf] = await Promise.all([
       this.checkToolHealth(tool, periodHours),
-      this.recent.at(this.clock.now(), [tool]),
+      this.recent.statesAt(this.clock.now(), [tool]),
     ]);
     return { ...report, now: nowOf(tool) };
   }
@@ -151,14 +153,14 @@ export class ToolHealthService {
     const [{ now, tools, ...overall }, trends, nowOf, refused] = await Promise.all([
       this.gradeAll(periodHours, 'all'),
       this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
-      this.recent.at(this.clock.now()),
+      this.recent.statesAt(this.clock.now()),
       this.refused.since(new Date(this.clock.now() - hourMs)),
     ]);
     const toolReports = tools.map((tool) => {
       const { calls, failures } = trends.get(tool.name) ?? {};
       const limits = this.knownTools.thresholdsOf(tool.name);
       return {
-        ...this.reportOf(tool, now),
+        ...this.reportWithAvailability(tool, now),
         now: nowOf(tool.name),
         lastUsed: tool.lastUsed?.toISOString() ?? null,
         trend: calls && failures ? { bucketMs, calls, failures } : null,
@@ -212,7 +214,7 @@ export class ToolHealthService {
       ...overall,
       toolsNeedingAttention: tools
         .filter(({ grade }) => needsAttention(grade))
-        .map((tool) => this.reportOf(tool, now)),
+        .map((tool) => this.reportWithAvailability(tool, now)),
       slowExecutions: slow.map(({ toolName, executionTimeMs, recordedAt }) => ({
         toolName,
         executionTimeMs,
@@ -224,9 +226,10 @@ export class ToolHealthService {
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<dto.HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'none');
-    const summary = (tool: GradedTool) => ({ ...summaryOf(tool), ...this.availabilityOf(tool.name) });
-    const summaries = tools.map((tool) => [tool.name, summary(tool)] as const);
-    return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
+    const byTool = Object.fromEntries(
+      tools.map((tool) => [tool.name, { ...summaryOf(tool), ...this.availabilityOf(tool.name) }]),
+    );
+    return { overallStatus: status, tools: byTool, checkedAt };
   }
 
   /**
@@ -290,12 +293,12 @@ export class ToolHealthService {
 
   /** The grade by figures. A service of some projects has the status of all calls instead. */
   private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
-    const own = grade(figures, this.knownTools.thresholdsOf(tool));
-    const { status = 'unknown', next } = this.knownGrades.get(tool) ?? {};
-    return this.ofAllProjects ? { ...own, status: next?.status ?? status } : own;
+    const graded = grade(figures, this.knownTools.thresholdsOf(tool));
+    const { status = 'unknown', pending } = this.knownGrades.get(tool) ?? {};
+    return this.ofAllProjects ? { ...graded, status: pending?.status ?? status } : graded;
   }
 
-  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
+  private reportWithAvailability(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
     const report = reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
     return { ...report, ...this.availabilityOf(tool.name) };
   }
@@ -313,19 +316,19 @@ export class ToolHealthService {
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
-    if (this.ofAllProjects) return this.knownGrades.get(tool)?.since ?? null;
+    const known: KnownGrade = this.knownGrades.get(tool) ?? { status: 'unknown', since: null };
+    if (this.ofAllProjects) return known.since;
     const { status, issues, why: reasons } = grade;
-    const before: KnownGrade = this.knownGrades.get(tool) ?? { status: 'unknown', since: null };
-    const { next, ...current } = before;
+    const { pending, ...before } = known;
     if (before.status === status) {
-      if (next) this.knownGrades.set(tool, current);
+      if (pending) this.knownGrades.set(tool, before);
       return before.since;
     }
-    const firstSeen = next?.status === status ? next.at : now;
-    // A change that may be chance is emitted only if it lasts.
+    const firstSeen = pending?.status === status ? pending.at : now;
     const isSamePeriod = staysBad(status, before.status);
+    // A change that may be chance is emitted only if it lasts.
     if (before.since !== null && !isClear(grade) && now - firstSeen < settleMs) {
-      this.knownGrades.set(tool, { ...current, next: { status, at: firstSeen } });
+      this.knownGrades.set(tool, { ...before, pending: { status, at: firstSeen } });
       return isSamePeriod ? before.since : null;
     }
     const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
@@ -339,11 +342,5 @@ export class ToolHealthService {
     return since;
   }
 }
-
-type Period = Readonly<Record<'since' | 'until', Date>>;
-
-const periodOf = (now: number, hours: number): Period => {
-  return { since: new Date(now - hours * hourMs), until: new Date(now) };
-};
 
 const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';

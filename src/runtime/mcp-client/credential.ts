@@ -35,22 +35,20 @@ const maxRecent = 3;
 
 /** Sends the requests of one session with a server, with tokens if there is a credential. */
 export class TokenRequests {
-  /** The latest tokens that were sent, because the server may repeat them in its texts. */
-  private recent: readonly string[] = [];
+  /** The latest tokens that were sent, newest first. The server may repeat them in its texts. */
+  private recentTokens: readonly string[] = [];
 
   /** @param credential absent if the registered headers suffice */
   constructor(private readonly credential?: Credential) {}
 
-  /**
-   * Sends a request, again with other tokens while the credential provides them.
-   * @param request sends it with these headers
-   */
+  /** Sends a request, again with other tokens while the credential provides them. @param request sends it with these headers */
   async send(request: (headers: Record<string, string>) => Promise<Answer>): Promise<Answer> {
     const { credential } = this;
     if (!credential) return request({});
     let token = await credential.token();
     for (let tries = 0; ; tries++) {
-      if (!this.recent.includes(token)) this.recent = [token, ...this.recent].slice(0, maxRecent);
+      if (!this.recentTokens.includes(token))
+        this.recentTokens = [token, ...this.recentTokens].slice(0, maxRecent);
       const answer = await request({ authorization: `Bearer ${token}` });
       const next = await credential.next(token, answer, tries);
       if (next === undefined) return answer;
@@ -61,10 +59,10 @@ export class TokenRequests {
 
   /** Redacts tokens in a text of the server. */
   clean(text: string): string {
-    return this.recent.reduce((redacted, token) => redacted.replaceAll(token, '[access token]'), text);
+    return this.recentTokens.reduce((redacted, token) => redacted.replaceAll(token, '[access token]'), text);
   }
 }
 
 /** The JSON-RPC answer to a request that was not sent, because it needs a sign-in. */
-export const signInNeeded = (id: string, { message, scope }: SignInNeeded): string =>
+export const signInNeededAnswer = (id: string, { message, scope }: SignInNeeded): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code: signInNeededCode, message, data: { scope } } });

@@ -39,6 +39,7 @@ interface ModernSession {
  * run, which the modern era does not support, and is opened for the first of these calls.
  */
 export class LegacyTwin {
+  /** Undefined inside if the server has no legacy sessions; absent before the first call. */
   private session: Promise<Session | undefined> | undefined;
 
   /** @param newSession makes a session that is not initialized yet */

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { backOff } from '../../base/common/back-off.js';
 import { jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
-import { type Ask, listChanges, readLists } from './mcp-lists.js';
+import { listChanges, readLists, type SendRequest } from './mcp-lists.js';
 import { readLog, readProgress } from '../process-pool/own-dialect.js';
 import type {
   AddressedNotice,
@@ -73,7 +73,7 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
   };
 }
 
-/** Session with one process of a server. */
+/** The session with one process of a server. */
 class McpSession implements DialectSession {
   private era: Era | undefined;
   /** Whether the server has acknowledged the subscription to its lists. */
@@ -84,11 +84,10 @@ class McpSession implements DialectSession {
   private readonly taskOnlyTools = new Set<unknown>();
   /** Ids of requests that call these tools. */
   private readonly taskRequests = new Set<string>();
-  /** Tasks that stand for calls. */
   private readonly polls: TaskPolls;
   /** The server's answer to `initialize` or `server/discover`. */
   private introduction: Introduction = {};
-  /** Whether the server's lists are being read. */
+  /** Whether the server's lists are being read; also during the handshake, which ends with them. */
   private isListing = true;
   /** Whether the server asked for its roots and may not have applied them yet; until then it refuses calls. */
   private appliesRoots = false;
@@ -138,16 +137,16 @@ class McpSession implements DialectSession {
       const { _meta } = params as { readonly _meta?: object };
       if (method === 'resources/subscribe') return this.watched.add(id, params);
       if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
-      const [name, asked] = this.polls.updateFor(id, params as JsonObject) ?? [method, params];
-      return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
+      const update = this.polls.updateFor(id, params as JsonObject);
+      if (update) return { ...update, params: enveloped(update.params) };
+      return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
     }
-    if (this.taskOnlyTools.size === 0 || !('name' in params) || !this.taskOnlyTools.has(params.name))
-      return undefined;
+    if (!('name' in params) || !this.taskOnlyTools.has(params.name)) return undefined;
     this.taskRequests.add(id);
     return { method, params: { ...params, task: { ttl: taskTtlMs } } };
   }
 
-  /** @returns false for an answer that stands for a task, which is polled from then on */
+  /** Takes the answer to a request. @returns false for one that stands for a task, which is polled from then on */
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.taskRequests.delete(id);
     this.watched.forget(id);
@@ -189,7 +188,7 @@ class McpSession implements DialectSession {
   private discover(refusal?: string, tries = 1): void {
     // An old server may not answer a request that it does not know.
     const timer = refusal === undefined ? undefined : setTimeout(() => this.onHandshake(refusal), discoverMs);
-    const answered = (reply: Reply): void => {
+    const onReply = (reply: Reply): void => {
       clearTimeout(timer);
       const discovery = readDiscovery(reply);
       if (discovery) this.onIntroduction('modern', introductionIn(discovery), discovery);
@@ -197,7 +196,7 @@ class McpSession implements DialectSession {
       else if (refusal === undefined) this.initialize(!isUnclearRefusal(reply));
       else this.onHandshake(refusal);
     };
-    this.sender.request('server/discover', enveloped({}), answered, refusal);
+    this.sender.request('server/discover', enveloped({}), onReply, refusal);
   }
 
   /** Notes the era of the session and reads the server's lists. */
@@ -206,8 +205,8 @@ class McpSession implements DialectSession {
     this.peer.era = era;
     this.introduction = introduction;
     const announced = ['tools', 'resources', 'prompts'].flatMap((list) => {
-      const each = isObject(capabilities) ? capabilities[list] : undefined;
-      return isObject(each) && each['listChanged'] === true ? [[`${list}ListChanged`, true]] : [];
+      const capability = isObject(capabilities) ? capabilities[list] : undefined;
+      return isObject(capability) && capability['listChanged'] === true ? [[`${list}ListChanged`, true]] : [];
     });
     // In the legacy era changes are announced without a subscription.
     if (era === 'modern') this.watched.begin(Object.fromEntries(announced) as object);
@@ -215,8 +214,8 @@ class McpSession implements DialectSession {
   }
 
   /** Sends a request in the era of the session. */
-  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
-    this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
+  private request(...[method, params, onReply]: Parameters<DialectSender['request']>): void {
+    this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, onReply);
   }
 
   /** Reads the lists again, at once or after the pause. */
@@ -225,14 +224,13 @@ class McpSession implements DialectSession {
     if (!this.isListing && !this.pause) this.requestLists();
   }
 
-  /** Reads the server's lists and publishes them. */
   private requestLists(): void {
     this.isListing = true;
     this.isStale = false;
-    const ask: Ask = (...request) => this.request(...request);
-    readLists(ask, this.introduction.offers ?? {}, (listed) => {
-      if (typeof listed === 'string') return this.onHandshake(listed);
-      const lists = { ...listed, tools: listed.tools.map((tool) => this.prepareTool(tool)) };
+    const request: SendRequest = (...parts) => this.request(...parts);
+    readLists(request, this.introduction.offers ?? {}, (received) => {
+      if (typeof received === 'string') return this.onHandshake(received);
+      const lists = { ...received, tools: received.tools.map((tool) => this.prepareTool(tool)) };
       if (this.appliesRoots) this.afterRootsApplied(() => this.publish(lists));
       else this.publish(lists);
     });
@@ -254,36 +252,30 @@ class McpSession implements DialectSession {
     return tool;
   }
 
-  /**
-   * Calls `ready` when the server has applied its roots. Its first answer shows that it has them, the second that it had
-   * time to apply them.
-   */
-  private afterRootsApplied(ready: () => void): void {
+  /** Calls back when the server has applied its roots: its first answer shows that it has them, the second came after that. */
+  private afterRootsApplied(onApplied: () => void): void {
     this.appliesRoots = false;
     this.sender.request('ping', {}, () => {
-      setTimeout(() => this.sender.request('ping', {}, ready), rootsMs).unref();
+      setTimeout(() => this.sender.request('ping', {}, onApplied), rootsMs).unref();
     });
   }
 
   /** Passes the lists on, and starts the pause before the next list. */
   private publish(lists: ServerLists): void {
     this.isListing = false;
-    this.pause = setTimeout(
-      () => {
-        this.pause = undefined;
-        this.consecutiveLists = this.isStale ? this.consecutiveLists + 1 : 0;
-        if (this.isStale) this.requestLists();
-      },
-      backOff(this.consecutiveLists + 1, listPauses),
-    ).unref();
+    const onPauseOver = (): void => {
+      this.pause = undefined;
+      this.consecutiveLists = this.isStale ? this.consecutiveLists + 1 : 0;
+      if (this.isStale) this.requestLists();
+    };
+    this.pause = setTimeout(onPauseOver, backOff(this.consecutiveLists + 1, listPauses)).unref();
     this.onHandshake({ ...this.introduction, ...lists });
   }
 }
 
-/** Whether an error does not show if the server knows the request. */
+/** Whether a server refused a request by an error that leaves open whether it knows the request. */
 const isUnclearRefusal = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
-/** A path as MCP's root. */
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
 
 /** Reads a notice. The progress token of a call is its execution id. */

@@ -10,7 +10,6 @@ export type Era = 'legacy' | 'modern';
 
 /** Revisions of the legacy era, newest first. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
-/** The revision of the modern era. */
 export const modernRevision = '2026-07-28';
 
 /** Timeout of `server/discover`, because old servers may not answer unknown requests. */

@@ -2,15 +2,14 @@ import { isDeeperThan, jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import type { Reply, ServerLists } from '../process-pool/pool.types.js';
 
-/** Limits of each list of a server. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
 /** Timeout of all lists except the tools, because a start waits for them. */
 const othersMs = 5_000;
 const methodNotFound = -32601;
 
-/** A server's lists, each with the capability that announces it. Tools are always requested. */
-const lists = [
+/** A server's lists, each with the capability that announces it. Tools, the first, are always requested. */
+const knownLists = [
   { member: 'tools', method: 'tools/list', capability: undefined },
   { member: 'resources', method: 'resources/list', capability: 'resources' },
   { member: 'resourceTemplates', method: 'resources/templates/list', capability: 'resources' },
@@ -22,38 +21,40 @@ export const listChanges: ReadonlySet<unknown> = new Set(
   ['tools', 'resources', 'prompts'].map((list) => `notifications/${list}/list_changed`),
 );
 
-/** Sends a request. @param answered called with the answer and its size */
-export type Ask = (method: string, params: object, answered: (reply: Reply, bytes: number) => void) => void;
+/** Sends a request to the server. `onReply` gets the answer and its size. */
+export type SendRequest = (
+  method: string,
+  params: object,
+  onReply: (reply: Reply, bytes: number) => void,
+) => void;
 
 /**
  * Reads a server's lists: all tools, and the other lists as far as they come in time and within the limits.
- * @param done called once, with the lists or with the reason why the tools cannot be listed
+ * @param onDone called once, with the lists or with the reason why the tools cannot be listed
  */
 export function readLists(
-  ask: Ask,
+  request: SendRequest,
   capabilities: JsonObject,
-  done: (listed: ServerLists | string) => void,
+  onDone: (received: ServerLists | string) => void,
 ): void {
-  const wanted = lists.filter(({ capability }) => !capability || isObject(capabilities[capability]));
+  const wanted = knownLists.filter(({ capability }) => !capability || isObject(capabilities[capability]));
   const received: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
   let isOver = false;
-  const finish = (listed: ServerLists | string): void => {
+  const finish = (result: ServerLists | string): void => {
     clearTimeout(timer);
-    if (!isOver) done(listed);
+    if (!isOver) onDone(result);
     isOver = true;
   };
   const store = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
     received[member] ??= list;
     if (Object.keys(received).length === wanted.length) finish(received as ServerLists);
   };
-  const timer = setTimeout(
-    () => wanted.slice(1).forEach(({ member }) => store(member, [])),
-    othersMs,
-  ).unref();
+  const onLate = (): void => wanted.slice(1).forEach(({ member }) => store(member, []));
+  const timer = setTimeout(onLate, othersMs).unref();
   for (const { member, method } of wanted)
-    readPages(ask, method, member, (list, wrong, code) => {
-      if (member !== 'tools' || wrong === undefined) store(member, list);
-      else if (code !== methodNotFound) finish(wrong);
+    readPages(request, method, member, (list, failure, code) => {
+      if (member !== 'tools' || failure === undefined) store(member, list);
+      else if (code !== methodNotFound) finish(failure);
       // The capabilities are not checked, because some servers have tools without announcing them.
       else if (wanted.length > 1) store(member, []);
       else finish('It is an MCP server without tools');
@@ -62,35 +63,35 @@ export function readLists(
 
 /**
  * Reads all pages of a list.
- * @param done called with the items; also with the reason and the error's code if some could not be read
+ * @param onDone called with the items; also with the reason and the error's code if some could not be read
  */
 function readPages(
-  ask: Ask,
+  request: SendRequest,
   method: string,
   member: string,
-  done: (list: readonly JsonObject[], wrong?: string, code?: number) => void,
+  onDone: (list: readonly JsonObject[], failure?: string, code?: number) => void,
 ): void {
-  const answered = `It answered "${method}"`;
+  const itAnswered = `It answered "${method}"`;
   const list: JsonObject[] = [];
   let pages = 0;
   let bytes = 0;
   const readPage = (params: object): void =>
-    ask(method, params, (reply, size) => {
+    request(method, params, (reply, size) => {
       if ('error' in reply) {
         const { code, message } = reply.error;
-        return done(list, `${answered} with error ${code}: ${message}`, code);
+        return onDone(list, `${itAnswered} with error ${code}: ${message}`, code);
       }
-      const { [member]: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
-      if (!Array.isArray(listed)) return done(list, `${answered} without a list of ${member}`);
+      const { [member]: items, nextCursor } = isObject(reply.result) ? reply.result : {};
+      if (!Array.isArray(items)) return onDone(list, `${itAnswered} without a list of ${member}`);
       pages += 1;
       bytes += size;
-      const over = whyOverLimit(member, list.length + listed.length, pages, bytes);
-      if (over !== undefined) return done(list, over);
-      list.push(...listed.map(readableItem));
+      const excess = whyOverLimit(member, { items: list.length + items.length, pages, bytes });
+      if (excess !== undefined) return onDone(list, excess);
+      list.push(...items.map(readableItem));
       // Some servers send '', 0 or false after the last page.
-      if (!nextCursor) return done(list);
+      if (!nextCursor) return onDone(list);
       if (typeof nextCursor === 'string') return readPage({ cursor: nextCursor });
-      done(list, `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);
+      onDone(list, `${itAnswered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);
     });
   readPage({});
 }
@@ -106,7 +107,10 @@ function readableItem(item: unknown): JsonObject {
 }
 
 /** The limit that a list exceeds; undefined if it exceeds none. */
-function whyOverLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
+function whyOverLimit(
+  member: string,
+  { items, pages, bytes }: Readonly<Record<'items' | 'pages' | 'bytes', number>>,
+): string | undefined {
   const { tools, bytes: maxBytes, pages: maxPages } = listLimits;
   if (member === 'tools' && items > tools) return `It lists more than ${tools} tools`;
   if (bytes > maxBytes) return `Its list of ${member} is over ${maxBytes} bytes`;
@@ -120,11 +124,12 @@ function whyOverLimit(member: string, items: number, pages: number, bytes: numbe
 export function withOwnIcons<T extends JsonObject>(item: T, url: string | null): T {
   const { icons, ...others } = item;
   if (icons === undefined) return item;
-  const own = (Array.isArray(icons) ? icons : []).filter((icon) => isObject(icon) && isOwn(icon['src'], url));
-  return { ...others, ...(own.length > 0 && { icons: own }) } as unknown as T;
+  const all = Array.isArray(icons) ? icons : [];
+  const safe = all.filter((icon) => isObject(icon) && isSafeSource(icon['src'], url));
+  return { ...others, ...(safe.length > 0 && { icons: safe }) } as unknown as T;
 }
 
-function isOwn(src: unknown, server: string | null): boolean {
+function isSafeSource(src: unknown, server: string | null): boolean {
   const url = typeof src === 'string' ? URL.parse(src) : null;
   if (url?.protocol === 'data:') return /^image\//i.test(url.pathname);
   return url?.protocol === 'https:' && server !== null && url.origin === URL.parse(server)?.origin;

@@ -9,7 +9,6 @@ import { belongsTo } from '../process-pool/conversation.js';
 import { LineBudget } from '../process-pool/line-framer.js';
 import { discoverMs } from './mcp-eras.js';
 
-/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
 /** An answer over HTTP whose body is decompressed as it is read. */
@@ -43,7 +42,6 @@ export const refusal = (message: string): Refusal => ({ code: internalError, mes
 export const discoveryTimedOut = refusal(`It did not answer "server/discover" within ${discoverMs} ms`);
 
 export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode < 300;
-/** Whether the body is a stream of events. */
 export const isEvents = ({ headers }: Answer): boolean =>
   String(headers['content-type']).startsWith('text/event-stream');
 
@@ -167,16 +165,14 @@ export async function readRefusal(
   const text = (await readAtMost(body, maxRefusalBytes)).body.toString();
   const error = errorIn(text);
   const why = error?.message ?? beginningOf(text, redact);
+  const parts = [`It answered ${statusCode}${why && `: ${why}`}`];
   const { location } = headers;
-  const redirect =
-    statusCode >= 300 && statusCode < 400 && location !== undefined && URL.parse(String(location), url.href);
-  const message = [
-    `It answered ${statusCode}${why && `: ${why}`}`,
-    ...(redirect ? [`it redirects to ${redirect.href.slice(0, maxHeaderChars)}: register that URL`] : []),
-    ...namedHeaders.flatMap((name) =>
-      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxHeaderChars)}`],
-    ),
-  ].join('; ');
+  const isRedirect = statusCode >= 300 && statusCode < 400 && location !== undefined;
+  const target = isRedirect ? URL.parse(String(location), url.href) : null;
+  if (target) parts.push(`it redirects to ${target.href.slice(0, maxHeaderChars)}: register that URL`);
+  for (const name of namedHeaders)
+    if (headers[name] !== undefined) parts.push(`${name}: ${String(headers[name]).slice(0, maxHeaderChars)}`);
+  const message = parts.join('; ');
   return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
 }
 

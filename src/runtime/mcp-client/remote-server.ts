@@ -27,7 +27,7 @@ import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
 import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
-import { SignInNeeded, signInNeeded } from './credential.js';
+import { SignInNeeded, signInNeededAnswer } from './credential.js';
 import { type RemoteAddress, RemoteSession } from './remote-session.js';
 
 /** Limits of each session with a remote server. */
@@ -98,9 +98,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   ) {
     super();
     this.session = new RemoteSession(address, limits);
-    this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
-    const owner = { stdout: this.stdout, signal: this.ended.signal, end: () => this.end(1, null) };
-    this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), owner);
+    this.streams = new EventStreams(limits, (place, signal) => this.follow(place, signal));
+    const modernSession = { stdout: this.stdout, signal: this.ended.signal, end: () => this.end(1, null) };
+    const newLegacySession = (): RemoteServer => new RemoteServer(address, limits, newPeer('legacy'));
+    this.twin = new LegacyTwin(peer, newLegacySession, modernSession);
     setImmediate(() => this.emit('spawn'));
   }
 
@@ -170,7 +171,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         void this.listen((place) => this.follow(place, this.ended.signal));
     } catch (error) {
       if (!signal.aborted && isRequest && error instanceof SignInNeeded)
-        await this.deliver(signInNeeded(id, error), signal).catch(() => undefined);
+        await this.deliver(signInNeededAnswer(id, error), signal).catch(() => undefined);
       else if (!signal.aborted) this.fail(error);
       else if (isProbe && !this.ended.signal.aborted)
         await this.deliverError(discoveryTimedOut, id ?? '', method, this.ended.signal);
@@ -228,10 +229,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   /** Delivers the messages of an answer, or an error if the answer to the request is not among them. */
   private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
     let isAnswered = false;
-    let last = '';
+    /** The last text that was not empty, for the error if none of them answers the request. */
+    let lastText = '';
     this.badRequests = 0;
     const onMessages = async (text: string): Promise<void> => {
-      last = text || last;
+      lastText = text || lastText;
       for (const message of messagesIn(text)) {
         if (method === 'initialize') this.session.note(response, message);
         const error = this.isHealth(method) ? errorIn(message) : undefined;
@@ -242,10 +244,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     };
     const fault = await this.readMessages(response, onMessages, () => isAnswered, signal);
     if (isAnswered || (response.statusCode === 202 && this.streams.isListening)) return;
-    const seen = beginningOf(last, this.address.redact) || 'an empty body';
-    const unanswered =
-      fault ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
-    await this.deliverError(errorIn(last) ?? refusal(unanswered), id, method, signal);
+    const seen = beginningOf(lastText, this.address.redact) || 'an empty body';
+    const unanswered = `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
+    await this.deliverError(errorIn(lastText) ?? refusal(fault ?? unanswered), id, method, signal);
   }
 
   /** Reads the messages of an answer. @returns the fault of the answer, if any */

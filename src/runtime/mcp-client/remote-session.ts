@@ -118,13 +118,14 @@ export class SessionCookies {
     const cookie = parseCookie(header);
     if (!cookie?.name || (cookie.secure && this.url.protocol !== 'https:')) return;
     const { name, value, maxAge, expires } = cookie;
+    const isPast = maxAge === undefined ? Number(expires) <= Date.now() : maxAge === 0;
     // The parser ignores a negative Max-Age.
-    const isExpired =
-      /;\s*max-age\s*=\s*-\d/i.test(header) || (maxAge ?? (Number(expires) <= Date.now() ? 0 : 1)) === 0;
+    const isExpired = isPast || /;\s*max-age\s*=\s*-\d/i.test(header);
     this.pairs.delete(name);
     if (!isExpired) this.pairs.set(name, `${name}=${value}`);
-    // Drops the oldest.
-    while ([...this.pairs.values()].join('; ').length > maxChars)
-      this.pairs.delete([...this.pairs.keys()][0] ?? '');
+    for (const oldest of this.pairs.keys()) {
+      if ([...this.pairs.values()].join('; ').length <= maxChars) break;
+      this.pairs.delete(oldest);
+    }
   }
 }

@@ -17,11 +17,7 @@ export class EventStreams {
     private readonly follow: (place: StreamPlace, signal: AbortSignal) => Promise<Answer>,
   ) {}
 
-  /**
-   * Reads the stream of an answer.
-   * @param isOver whether the answer was among its messages
-   * @returns the fault of the stream, if any
-   */
+  /** Reads the stream of an answer. @param isOver whether the answer was among its messages @returns its fault, if any */
   async read(
     first: Answer,
     onMessage: (text: string) => Promise<void>,

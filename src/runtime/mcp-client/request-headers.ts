@@ -6,8 +6,8 @@ export interface RepeatedMember {
   readonly header: string;
 }
 
-/** Keyword of a schema that names the header. */
-const keyword = 'x-mcp-header';
+/** Keyword of a schema that names the header in which calls repeat the member. */
+export const headerKeyword = 'x-mcp-header';
 /** Prefix of the header's name on the wire. */
 const prefix = 'mcp-param-';
 /** A token of HTTP (RFC 9110, 5.6.2). */
@@ -16,7 +16,7 @@ const token = /^[\w!#$%&'*+.^`|~-]+$/;
 const types: readonly unknown[] = ['string', 'integer', 'boolean'];
 /** Keywords whose values are data, not schemas. */
 const dataKeywords = new Set(['default', 'const', 'enum', 'examples']);
-const rule = `an ${keyword} stands for one property that is a string, an integer or a boolean, and is a unique token of HTTP`;
+const rule = `an ${headerKeyword} stands for one property that is a string, an integer or a boolean, and is a unique token of HTTP`;
 
 /** Finds the members that calls repeat in headers. @returns the members, or why clients must not use the tool */
 export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | string {
@@ -30,7 +30,7 @@ export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | st
     if (Array.isArray(part)) return part.every((each) => collect(each, undefined));
     if (!isObject(part)) return true;
     return Object.entries(part).every(([name, value]) => {
-      if (name === keyword) return path !== undefined && addMember(part, path, members);
+      if (name === headerKeyword) return path !== undefined && addMember(part, path, members);
       if (name === 'properties' && path && isObject(value))
         return Object.entries(value).every(([key, member]) => collect(member, [...path, key]));
       return dataKeywords.has(name) || collect(value, undefined);
@@ -41,7 +41,7 @@ export function repeatedMembers(schema: unknown): readonly RepeatedMember[] | st
 
 /** Adds the annotated member. @returns whether its annotation is valid */
 function addMember(schema: JsonObject, path: readonly string[], members: RepeatedMember[]): boolean {
-  const { [keyword]: header, type } = schema;
+  const { [headerKeyword]: header, type } = schema;
   if (path.length === 0 || !types.includes(type) || typeof header !== 'string' || !token.test(header))
     return false;
   const name = `${prefix}${header.toLowerCase()}`;
@@ -50,15 +50,15 @@ function addMember(schema: JsonObject, path: readonly string[], members: Repeate
   return isNew;
 }
 
-/** Members of requests that `Mcp-Name` repeats. */
-const memberInName: Readonly<Record<string, string>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-  'tasks/get': 'taskId',
-  'tasks/update': 'taskId',
-  'tasks/cancel': 'taskId',
-};
+/** Members that the header `Mcp-Name` repeats, by method. */
+export const memberInName: ReadonlyMap<unknown, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+]);
 
 /** Headers that repeat a request of the modern era. */
 export function requestHeaders(
@@ -68,7 +68,7 @@ export function requestHeaders(
   repeated: ReadonlyMap<string, readonly RepeatedMember[]>,
 ): Record<string, string> {
   const headers: Record<string, string> = { 'mcp-protocol-version': revision, 'mcp-method': method };
-  const name = params[memberInName[method] ?? ''];
+  const name = params[memberInName.get(method) ?? ''];
   if (typeof name === 'string') headers['mcp-name'] = headerText(name);
   if (method !== 'tools/call') return headers;
   for (const { path, header } of repeated.get(String(name)) ?? []) {
@@ -79,7 +79,8 @@ export function requestHeaders(
   return headers;
 }
 
-const memberOf = (value: unknown, name: string): unknown =>
+/** An own member of an object; undefined if there is none. */
+export const memberOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** A text as a header value. Other texts than printable ASCII without spaces at the ends need base64. */

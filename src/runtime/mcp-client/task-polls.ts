@@ -16,7 +16,6 @@ const statePrefix = 'toolkeeper-task ';
 export class TaskPolls {
   /** Timers of the next poll and ids of the tasks, by the id of the call's request. */
   private readonly open = new Map<string, { readonly taskId: string; timer?: NodeJS.Timeout }>();
-
   /** Ids of tasks by the id of the request that sends them answers. */
   private readonly updates = new Map<string, string>();
 
@@ -35,11 +34,14 @@ export class TaskPolls {
   }
 
   /** The request that sends a call's answers to its task; undefined for other calls. */
-  updateFor(id: string, { requestState, inputResponses, _meta }: JsonObject): [string, object] | undefined {
+  updateFor(
+    id: string,
+    { requestState, inputResponses, _meta }: JsonObject,
+  ): { readonly method: string; readonly params: object } | undefined {
     if (typeof requestState !== 'string' || !requestState.startsWith(statePrefix)) return undefined;
     const taskId = requestState.slice(statePrefix.length);
     this.updates.set(id, taskId);
-    return ['tasks/update', { taskId, inputResponses, _meta }];
+    return { method: 'tasks/update', params: { taskId, inputResponses, _meta } };
   }
 
   /** Polls a task again after it received its answers. @returns whether `reply` acknowledges these answers */
@@ -77,10 +79,9 @@ export class TaskPolls {
     if (failure) return this.end(id, failure);
     // Legacy servers need another request for the outcome.
     if ('ttl' in state) return this.request('tasks/result', { taskId }, (last) => this.end(id, last));
+    const requestState = `${statePrefix}${taskId}`;
     if (status === 'input_required')
-      return this.end(id, {
-        result: { resultType: status, inputRequests, requestState: `${statePrefix}${taskId}` },
-      });
+      return this.end(id, { result: { resultType: status, inputRequests, requestState } });
     this.end(id, { error: { code: internalError, message: `Its task ended as ${String(status)}` } });
   }
 

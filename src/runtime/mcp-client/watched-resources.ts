@@ -2,8 +2,7 @@ import { isObject, type JsonObject } from '../../base/common/json.js';
 import type { DialectSender } from '../process-pool/pool.types.js';
 import { enveloped } from './mcp-eras.js';
 
-/** Method of a subscription. */
-const listen = 'subscriptions/listen';
+const listenMethod = 'subscriptions/listen';
 const invalidParams = -32602;
 /** Max watched resources of a session. Beyond it the oldest are dropped. */
 const maxWatched = 1_000;
@@ -13,21 +12,22 @@ const maxWatched = 1_000;
  * new subscription with all resources replaces it.
  */
 export class WatchedResources {
-  /** Lists whose changes are subscribed to, as the server names them. */
-  private lists: object = {};
+  /** The changes of lists that are subscribed to: `{toolsListChanged: true}`. */
+  private listChanges: object = {};
   /** Watched resources, oldest first. */
   private readonly uris = new Set<string>();
   /** Id of the request that opened the subscription. */
   private subscriptionId: string | undefined;
-  /** The resource that each requested subscription adds, by the id of its request. */
-  private readonly added = new Map<string, string>();
+  /** The resource that each subscription adds which is not acknowledged yet, by the id of its request. */
+  private readonly pendingUris = new Map<string, string>();
 
   constructor(private readonly sender: DialectSender) {}
 
-  /** Subscribes to changes of lists. @param lists empty for no subscription yet */
-  begin(lists: object): void {
-    this.lists = lists;
-    if (Object.keys(lists).length > 0) this.subscriptionId = this.sender.subscribe(listen, this.params());
+  /** Subscribes to changes of lists. @param listChanges empty for no subscription yet */
+  begin(listChanges: object): void {
+    this.listChanges = listChanges;
+    if (Object.keys(listChanges).length > 0)
+      this.subscriptionId = this.sender.subscribe(listenMethod, this.params());
   }
 
   /** Adds a resource. @param id of the request @returns the subscription request that replaces it */
@@ -36,8 +36,8 @@ export class WatchedResources {
     this.uris.add(String(uri));
     const [oldest = ''] = this.uris;
     if (this.uris.size > maxWatched) this.uris.delete(oldest);
-    this.added.set(id, String(uri));
-    return { method: listen, params: this.params() };
+    this.pendingUris.set(id, String(uri));
+    return { method: listenMethod, params: this.params() };
   }
 
   /**
@@ -47,9 +47,9 @@ export class WatchedResources {
   acknowledge(params: unknown): boolean {
     const { notifications, _meta } = isObject(params) ? params : {};
     const id = String(isObject(_meta) && _meta['io.modelcontextprotocol/subscriptionId']);
-    const uri = this.added.get(id);
+    const uri = this.pendingUris.get(id);
     if (uri === undefined) return false;
-    this.added.delete(id);
+    this.pendingUris.delete(id);
     if (this.subscriptionId !== undefined)
       this.sender.notify('notifications/cancelled', { requestId: this.subscriptionId });
     this.subscriptionId = id;
@@ -63,15 +63,15 @@ export class WatchedResources {
 
   /** Forgets a request that ended without a subscription. */
   forget(id: string): void {
-    const uri = this.added.get(id);
+    const uri = this.pendingUris.get(id);
     if (uri !== undefined) this.uris.delete(uri);
-    this.added.delete(id);
+    this.pendingUris.delete(id);
   }
 
   /** Parameters of a subscription to everything. */
   private params(): object {
     const resourceSubscriptions = [...this.uris];
     const watched = resourceSubscriptions.length > 0 && { resourceSubscriptions };
-    return enveloped({ notifications: { ...this.lists, ...watched } });
+    return enveloped({ notifications: { ...this.listChanges, ...watched } });
   }
 }

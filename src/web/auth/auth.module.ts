@@ -28,7 +28,6 @@ import { AccessTokens } from './tokens/access-tokens.js';
 import { FacadeController } from './tokens/facade.controller.js';
 import { ProtectedResourceController } from './tokens/protected-resource.js';
 
-/** Routes of API keys. */
 @ApiRoutes('api/v1/keys', 'keys', 'admin')
 @Audited('id', async (modules, { id = '' }) => {
   const { lastUsedAt: _, ...key } = await modules.get(KeysService, { strict: false }).get(id);

@@ -5,7 +5,6 @@ import { KnownKeys } from './known-keys.js';
 import { AccessTokens } from './tokens/access-tokens.js';
 import type { Claims } from './tokens/token-checks.js';
 
-/** A browser's session. */
 export interface Session {
   readonly principal: Principal;
   /** Milliseconds since the epoch. */
@@ -66,9 +65,8 @@ export class KnownSessions {
   /** Whether the session is known, with this time of renewal if given. */
   has(id: string, renewAt?: Date | null): boolean {
     const session = this.sessions.get(id);
-    return (
-      session !== undefined && (renewAt === undefined || session.renewAt?.getTime() === renewAt?.getTime())
-    );
+    if (!session || renewAt === undefined) return session !== undefined;
+    return session.renewAt?.getTime() === renewAt?.getTime();
   }
 
   /** Whether the claims of a session must be renewed now. */
@@ -76,10 +74,7 @@ export class KnownSessions {
     return (this.sessions.get(id)?.dueAt ?? Infinity) <= this.keys.clock.now();
   }
 
-  /**
-   * Postpones the renewal of all sessions of the same provider, because it does not answer.
-   * @param until milliseconds since the epoch
-   */
+  /** Postpones the renewal of all sessions of the session's provider, which does not answer. @param until ms since the epoch */
   postpone(id: string, until: number): void {
     const issuer = this.sessions.get(id)?.issuer;
     for (const session of this.sessions.values())
@@ -88,7 +83,8 @@ export class KnownSessions {
 
   /** Adds or replaces a session. Streams end if their caller's rights have changed. */
   add(stored: StoredSession): void {
-    const [before, principal] = [this.sessions.get(stored.id)?.principal, this.principalOf(stored)];
+    const before = this.sessions.get(stored.id)?.principal;
+    const principal = this.principalOf(stored);
     this.sessions.set(stored.id, { ...stored, principal, dueAt: stored.renewAt?.getTime() ?? Infinity });
     if (before?.keyId !== undefined && rightsIn(before) !== rightsIn(principal))
       this.keys.ended.emit(before.keyId);

@@ -5,7 +5,13 @@ import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { AdminKey, KnownKeys } from './known-keys.js';
 import { hashOf, KnownSessions, type Session } from './known-sessions.js';
 
-const sessionCookie = 'toolkeeper_session';
+/** Name and SameSite of a cookie. */
+export interface CookieKind {
+  readonly name: string;
+  readonly sameSite: 'Strict' | 'Lax';
+}
+
+const sessionCookie: CookieKind = { name: 'toolkeeper_session', sameSite: 'Strict' };
 /** Prefix of cookies over TLS. Browsers accept such a cookie only from the same origin. */
 const securePrefix = '__Host-';
 /** Max cookies of a request that are looked at. */
@@ -53,9 +59,8 @@ export class Sessions {
    * @returns undefined for an invalid or expired cookie, which may be another server's
    */
   find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
-    return cookiesIn(cookie)
-      .map((value) => this.sessionIn(value))
-      .find((session) => session !== undefined);
+    const sessions = cookiesIn(cookie).map((value) => this.sessionIn(value));
+    return sessions.find((session) => session !== undefined);
   }
 
   /** The session of a request's cookie, if the request also has its CSRF token in `x-toolkeeper-session`. */
@@ -70,6 +75,7 @@ export class Sessions {
   /** The session of a cookie's value; undefined if it is invalid or expired. */
   private sessionIn(value: string): Session | undefined {
     const parts = value.split('.');
+    // The cookie of a stored session is one random secret, that of a session by a key has four parts.
     if (parts.length === 1) return this.known.find(value);
     if (parts.length !== 4) return undefined;
     const [keyId = '', expiry = '', tokenHash = '', signature = ''] = parts;
@@ -92,27 +98,25 @@ export class Sessions {
 }
 
 /**
- * A `Set-Cookie` header that sets or deletes a cookie; by default that of the session.
- * @param value undefined deletes the cookie
- * @param endsAt milliseconds since the epoch; a past time deletes the cookie
- * @param secure whether the browser sends it over TLS only
+ * The header `Set-Cookie` that sets a cookie until its end, in milliseconds since the epoch; without a cookie it deletes the
+ * browser's. One that is set over `https` is sent over TLS only.
  */
-export function setCookie(
-  value: string | undefined,
-  endsAt: number,
-  secure: boolean,
-  [name, sameSite] = [sessionCookie, 'Strict'],
+export function setCookieHeader(
+  cookie: { readonly value: string; readonly endsAt: number } | undefined,
+  protocol: string,
+  { name, sameSite } = sessionCookie,
 ): string {
+  const { value, endsAt } = cookie ?? { value: '', endsAt: 0 };
   const age = Math.max(0, Math.floor((endsAt - Date.now()) / 1_000));
-  const prefix = secure ? securePrefix : '';
-  return `${prefix}${name}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`;
+  const [prefix, secure] = protocol === 'https' ? [securePrefix, '; Secure'] : ['', ''];
+  return `${prefix}${name}=${value}; Path=/; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
 /**
  * The values of this server's cookies, the last ones first. Pages on other ports of the host can set a cookie for a longer
  * path, which browsers send first, so only the last ones count.
  */
-export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
+export function cookiesIn(header = '', cookieName = sessionCookie.name): string[] {
   const named = (name: string): string[] =>
     header.split(';').flatMap((pair) => {
       const [key, value = ''] = pair.trim().split('=', 2);
@@ -122,10 +126,7 @@ export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
   return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
 }
 
-/**
- * Secrets of links that sign a browser in as the operator: valid once and for a short time. This server alone has their
- * hashes, in memory.
- */
+/** Secrets of links that sign a browser in as the operator, once and for a short time. Only this server's memory has their hashes. */
 @Injectable()
 export class SignInLinks {
   /** End of each link, in milliseconds since the epoch, by the hash of its secret. */

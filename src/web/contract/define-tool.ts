@@ -19,8 +19,7 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   readonly published?: JsonSchema;
   /** Hints; a missing one means the worst case, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
-  /** The value that an LLM reads instead of a result. */
-  readonly fallback?: (reason: string) => unknown;
+  readonly fallback?: Tool['fallback'];
   /**
    * The name of the service that the tool needs ("Playbook search"). If that fails or is too slow, the call ends as
    * `upstream_unavailable` and the tool's circuit stays closed. Callers see the kind of failure, the log has its message.
@@ -57,10 +56,7 @@ const defaultTimeoutMs = 30_000;
 const worstCase: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 const logger = new Logger('Tools');
 
-/**
- * Creates a built-in tool from its input schema and its function.
- * @throws Error if `input` is not a valid JSON Schema
- */
+/** Creates a built-in tool from its input schema and its function. @throws Error if `input` is not a valid JSON Schema */
 export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
   const {
     input: schema,
@@ -152,12 +148,11 @@ async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise
     stopped.reject(failure);
     controller.abort(failure);
   };
+  const onTimeout = (): void =>
+    stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`));
   const onCallerLeft = (): void =>
     stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
-  const timer = setTimeout(
-    () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
-    run.deadline.remainingMs(),
-  );
+  const timer = setTimeout(onTimeout, run.deadline.remainingMs());
   run.cancellation.subscribe(onCallerLeft);
   if (run.cancellation.isCancelled) onCallerLeft();
   try {
@@ -169,18 +164,11 @@ async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise
 }
 
 /** The schema of a whole number; both bounds are inclusive. */
-export const whole = (minimum: number, maximum: number, usual: number, description: string): JsonSchema => ({
-  type: 'integer',
-  minimum,
-  maximum,
-  default: usual,
-  description,
-});
+export function whole(minimum: number, maximum: number, usual: number, description: string): JsonSchema {
+  return { type: 'integer', minimum, maximum, default: usual, description };
+}
 
 /** The schema of a text that is not blank. */
-export const words = (maxLength: number, description: string): JsonSchema => ({
-  type: 'string',
-  pattern: '\\S',
-  maxLength,
-  description,
-});
+export function words(maxLength: number, description: string): JsonSchema {
+  return { type: 'string', pattern: '\\S', maxLength, description };
+}

@@ -24,7 +24,6 @@ export interface CallRequest {
   readonly principal: Principal;
   /** Address of the caller, if the transport knows it. */
   readonly address?: string;
-  /** The caller's timeout in milliseconds. */
   readonly timeoutMs?: number;
   /** Cancelled when the caller disconnects. Absent: the call runs to its end. */
   readonly cancellation?: Cancellation | undefined;

@@ -32,16 +32,11 @@ export type ToolOutcome =
 
 /** The outcome of a failed call, with the tool's fallback, if any, as the result. */
 export function failedOutcome(
-  base: Pick<OutcomeBase, 'executionId' | 'tool'> &
-    Partial<Pick<OutcomeBase, 'executionTimeMs' | 'attempts'>>,
-  {
-    type,
-    message,
-    code = errorTable[type].jsonRpc,
-    data,
-  }: Omit<ToolErrorBody, 'code'> & { readonly code?: number },
+  base: Pick<OutcomeBase, 'executionId' | 'tool'> & Partial<Omit<OutcomeBase, 'cached'>>,
+  failure: Omit<ToolErrorBody, 'code'> & { readonly code?: number },
   fallback?: unknown,
 ): ToolOutcome {
+  const { type, message, code = errorTable[type].jsonRpc, data } = failure;
   return {
     executionId: base.executionId,
     tool: base.tool,
@@ -58,6 +53,11 @@ export function failedOutcome(
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
   readonly code: number;
+  readonly data: unknown;
+  /** A sentence for callers with `tools:admin` only, such as the end of the tool's stderr. */
+  readonly aside: string | undefined;
+  /** Whether it counts against the tool's circuit. */
+  readonly isToolFault: boolean;
 
   constructor(
     readonly type: OutcomeCode,
@@ -70,21 +70,13 @@ export class ToolFailure extends Error {
     this.aside = aside;
     this.isToolFault = isToolFault ?? countsAgainstTool({ type, code });
   }
-
-  readonly data: unknown;
-  /** A sentence for callers with `tools:admin` only, such as the end of the tool's stderr. */
-  readonly aside: string | undefined;
-  /** Whether it counts against the tool's circuit. */
-  readonly isToolFault: boolean;
 }
 
 interface ToolFailureOptions {
   readonly code?: number;
   readonly data?: unknown;
   readonly aside?: string | undefined;
-  /**
-   * false if this failure is not the tool's fault although its type is, for example a timeout before a process got the call.
-   */
+  /** false if it is not the tool's fault although its type says so, for example a timeout before a process got the call. */
   readonly isToolFault?: boolean;
 }
 

@@ -97,10 +97,7 @@ export interface ToolRun {
   /** The call probes a half-open circuit: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
-  /**
-   * Awaited before a process gets the call, by a tool that `waitsForProcess`.
-   * @throws ToolFailure if the process must not get it
-   */
+  /** Awaited before a process gets the call, by a tool that `waitsForProcess`. @throws ToolFailure if it must not get it */
   readonly begin?: (() => Promise<void>) | undefined;
   /** Receives the tool's progress and logs while it works. */
   readonly onProgress?: NoticeListener | undefined;
@@ -145,10 +142,7 @@ export interface Tool {
    * @throws Refusal if the check would take too long
    */
   validate(input: unknown, bytes: number, holder?: string): Verdict | Promise<Verdict>;
-  /**
-   * The reason why a caller may not call the tool with this valid input; undefined if it may. Absent: all that may call the
-   * tool may.
-   */
+  /** Why a caller may not call the tool with this valid input; undefined if it may. Absent: no input is refused to a caller. */
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether lists contain it for a caller that may call it. Absent: yes. Calls are not affected. */
   isListed?(lister: Lister): boolean;
@@ -160,14 +154,9 @@ export interface Tool {
   admit?(call: Pick<ToolRun, 'context' | 'principal'>): Promise<void>;
   /** Takes a slot of the tool. @throws Refusal `queue_full` or `tool_unavailable` */
   takeSlot?(caller: Caller): Slot;
-  /**
-   * The JSON value that decides a result beside labels and project: the cache key of a tool whose results are cached. Absent:
-   * the input. Called for each call.
-   */
+  /** The JSON value that decides a cached result, beside labels and project. Absent: the input. Called for each call. */
   cacheKey?(input: unknown): unknown;
-  /**
-   * Value for the LLM in place of a result, if it depends on the reason of the failure. Absent: the definition's `fallback`.
-   */
+  /** Value for the LLM in place of a result, by the reason of the failure. Absent: the definition's `fallback`. */
   fallback?(reason: string): unknown;
   /** Called when a cached or shared result answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
@@ -236,7 +225,6 @@ export interface ToolThresholds {
   readonly slowCallMs: number;
 }
 
-/** Default thresholds. */
 export const defaultThresholds: ToolThresholds = {
   successRateHealthy: 0.95,
   successRateDegraded: 0.8,

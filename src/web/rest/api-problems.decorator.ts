@@ -1,45 +1,25 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiExtraModels,
-  ApiProperty,
-  ApiPropertyOptional,
-  ApiResponse,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExtraModels, ApiPropertyOptional, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { errorTable, type ProblemCode } from '../../base/common/errors.js';
+import { Example, OneOfThese } from './dto.js';
+
+const exampleRequestId = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
 
 /** An invalid field of a request. */
-export class FieldProblemView {
-  @ApiProperty({ example: '/input/query', description: 'JSON pointer into the request body' })
-  readonly pointer!: string;
-
-  @ApiProperty({ example: 'must be string' })
-  readonly detail!: string;
+class FieldProblemView {
+  @Example('/input/query', 'JSON pointer into the request body') readonly pointer!: string;
+  @Example('must be string') readonly detail!: string;
 }
 
 /** RFC 9457 problem+json, the body of every failed request. */
 export class ProblemView {
-  @ApiProperty({ example: 'urn:toolkeeper:error:invalid_input' })
-  readonly type!: string;
-
-  @ApiProperty({ example: "The input breaks the tool's schema" })
-  readonly title!: string;
-
-  @ApiProperty({ example: 422 })
-  readonly status!: number;
-
-  @ApiProperty({ example: 'log_summary: input/query must be string' })
-  readonly detail!: string;
-
-  @ApiProperty({ enum: Object.keys(errorTable), example: 'invalid_input' })
-  readonly code!: string;
-
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' })
-  readonly requestId!: string;
-
-  @ApiPropertyOptional({ type: [FieldProblemView] })
-  readonly errors?: FieldProblemView[];
-
+  @Example('urn:toolkeeper:error:invalid_input') readonly type!: string;
+  @Example("The input breaks the tool's schema") readonly title!: string;
+  @Example(422) readonly status!: number;
+  @Example('log_summary: input/query must be string') readonly detail!: string;
+  @OneOfThese(Object.keys(errorTable), 'invalid_input') readonly code!: string;
+  @Example(exampleRequestId) readonly requestId!: string;
+  @ApiPropertyOptional({ type: [FieldProblemView] }) readonly errors?: FieldProblemView[];
   @ApiPropertyOptional({ description: "What an LLM should read instead of the tool's result" })
   readonly fallback?: unknown;
 }
@@ -66,11 +46,10 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
-/** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];
-  const requestId = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
-  return { type: problemType(code), title, status: http, detail: title, code, requestId };
+  const type = problemType(code);
+  return { type, title, status: http, detail: title, code, requestId: exampleRequestId };
 }
 
 /** The `type` of a problem: a URN with its code. */

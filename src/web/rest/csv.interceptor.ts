@@ -7,9 +7,14 @@ import type { Page } from './page.js';
 
 /** Formats a cell (RFC 4180). Text that a spreadsheet would read as a formula is prefixed. */
 function cell(value: unknown): string {
-  const json = value instanceof Date ? value.toISOString() : JSON.stringify(value ?? '');
-  const text = typeof value === 'string' ? value.replace(/^[=+\-@\t\r]/, "'$&") : value == null ? '' : json;
+  const text = textOf(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value.replace(/^[=+\-@\t\r]/, "'$&");
+  return value instanceof Date ? value.toISOString() : JSON.stringify(value);
 }
 
 /** Answers a page as CSV to `format=csv` or `Accept: text/csv`, with a column for each member of the view. */
@@ -27,9 +32,8 @@ export function Csv(view: Type): MethodDecorator {
     return next.handle().pipe(
       map(({ data, nextCursor }) => {
         if (nextCursor) void reply.header('x-next-cursor', nextCursor);
-        return (
-          rowOf(names) + data.map((row) => rowOf(names.map((name) => cell(Reflect.get(row, name))))).join('')
-        );
+        const rows = data.map((item) => rowOf(names.map((name) => cell(Reflect.get(item, name)))));
+        return [rowOf(names), ...rows].join('');
       }),
     );
   };

@@ -53,7 +53,6 @@ export class DtoPipe extends ValidationPipe {
 }
 
 const notKnown = 'is not a known field';
-/** Whether a value is an object with members. */
 const isMembers = (value: unknown): value is Members => isObject(value);
 
 /** Converts an object to an instance of the class; other values stay as they are. */
@@ -80,7 +79,6 @@ function withoutSurplus(type: Type, members: Members): Members {
 /** The problems of the items of a value, by their names; see `Items` in dto.ts. */
 type ItemProblems = (all: unknown) => [string, string][];
 
-/** The first problems, up to `maxProblems`. */
 function firstProblems(errors: readonly ValidationError[]): FieldProblem[] {
   const found: FieldProblem[] = [];
   for (const problem of problemsOf(errors, '')) {
@@ -114,23 +112,21 @@ function unknownField({ property, target = {} }: ValidationError): string {
 /** Metadata key of a body: the view with which the resource is answered. */
 export const VIEW = 'toolkeeper:view';
 
-/** Removes members of the view that are not changes, so that the answer of GET can be sent back. */
+/** The members of a body without those that a view only shows, so that the answer of GET can be sent back. */
 function changeable(type: Type, body: Members): Members {
   const view = Reflect.getOwnMetadata(VIEW, type) as Type | undefined;
   if (!view) return body;
   const own = propertiesOf(type);
   const shown = propertiesOf(view);
-  // Some views show a list where the body takes an object.
-  const isShownList = (name: string, value: unknown): boolean =>
-    Array.isArray(value) &&
-    value.every(isObject) &&
-    shown.get(name)?.['isArray'] === true &&
-    own.get(name)?.['type'] === 'object';
-  // A view shows null for an absent member.
-  const isShownNull = (name: string, value: unknown): boolean =>
-    value === null && shown.get(name)?.['nullable'] === true && own.get(name)?.['nullable'] !== true;
-  const isChange = (name: string, value: unknown): boolean =>
-    own.has(name) && !isShownList(name, value) ? !isShownNull(name, value) : !shown.has(name);
+  const isChange = (name: string, value: unknown): boolean => {
+    const [member, shownMember] = [own.get(name), shown.get(name)];
+    if (!shownMember) return true;
+    if (!member) return false;
+    // Some views show a list where the body takes an object, and null for an absent member.
+    const isShownList = shownMember['isArray'] === true && member['type'] === 'object';
+    if (isShownList && Array.isArray(value) && value.every(isObject)) return false;
+    return value !== null || shownMember['nullable'] !== true || member['nullable'] === true;
+  };
   return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));
 }
 
@@ -146,13 +142,10 @@ function inSnakeCase(type: Type, query: Members): Members {
 
 /** The properties of a DTO with their Swagger metadata. */
 export function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string, Members> {
-  const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
-  return new Map(
-    names
-      .map((marked) => marked.slice(1))
-      .map((name) => [
-        name,
-        Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Members,
-      ]),
-  );
+  const marked = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
+  // Swagger stores each name with a colon in front.
+  const names = marked.map((name) => name.slice(1));
+  const metadata = (name: string): unknown =>
+    Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name);
+  return new Map(names.map((name) => [name, metadata(name) as Members]));
 }

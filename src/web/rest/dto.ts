@@ -23,7 +23,7 @@ const messageFor = (message: Message, value: unknown): string =>
   typeof message === 'string' ? message : message(value);
 
 /** A custom rule. */
-export const Rule = (message: Message, isValid: (value: unknown) => boolean): PropertyDecorator =>
+export const Rule = (...[message, isValid]: Check): PropertyDecorator =>
   rules.ValidateBy({
     name: 'rule',
     validator: { validate: isValid, defaultMessage: (at) => messageFor(message, at?.value) },
@@ -81,7 +81,7 @@ const checksOf = (table: Bounds, schema: Schema): Check[] =>
       (it) => isValid(it, schema[keyword] as never),
     ]);
 
-/** Stands for a property's type, so that class-transformer leaves the value as it is. */
+/** Stands for a property's type, so that class-transformer does not convert the value itself. */
 @Exclude()
 class Opaque {}
 
@@ -118,20 +118,17 @@ function field(
 /** A decorator of a property. `schema` adds to its schema. */
 type Decorator = (schema?: Schema) => PropertyDecorator;
 
-/** Any JSON value. */
 export const FreeJson: Decorator = (schema = {}) => field(schema, []);
 
-/** Creates a decorator for JSON with a single custom rule. */
+/** A decorator for JSON with a single custom rule. */
 export const Ruled =
   (...rule: Check): Decorator =>
   (schema = {}) =>
     field(schema, [rule]);
 
-/** Any JSON object. */
 export const AnyObject: Decorator = (schema) =>
   field({ type: 'object', additionalProperties: true, ...schema }, [objectType]);
 
-/** An optional JSON object. */
 export const OptionalObject = (example: object, description?: string): PropertyDecorator =>
   AnyObject({ required: false, example, description });
 
@@ -151,7 +148,6 @@ export const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 const toNumber: Convert = (text) =>
   typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 
-/** An optional number. */
 export const OptionalNum: Decorator = (schema = {}) =>
   field(
     { required: false, ...schema },
@@ -169,12 +165,10 @@ export const OptionalInt = (minimum: number, maximum?: number, schema: Schema = 
 
 const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text === 'true' : text);
 
-/** True or false. */
 export const Flag: Decorator = (schema = {}) =>
   field(schema, [typeCheck('boolean', rules.isBoolean)], toFlag);
 export const OptionalFlag: Decorator = (schema) => Flag({ required: false, ...schema });
 
-/** A value from an enum. */
 export const OneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
   field({ enum: values, ...schema }, [textType, ...checksOf(bounds, { enum: values })]);
 export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
@@ -183,10 +177,9 @@ export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): P
 /** The list in a query: `a,b` means the same as the parameter given twice. */
 const toList: Convert = (text) => {
   if (text === undefined) return undefined;
-  const parts = [text].flat();
-  return parts.flatMap((part) =>
-    typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part,
-  );
+  const itemsIn = (part: unknown): unknown =>
+    typeof part === 'string' ? part.split(',').map((item) => item.trim()) : part;
+  return [text].flat().flatMap(itemsIn);
 };
 
 const list = (schema: Schema, ...ofItems: readonly Check[]): PropertyDecorator =>
@@ -201,7 +194,6 @@ export const OptionalTextList: Decorator = (schema) => TextList({ required: fals
 export const SomeOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
   list({ enum: values, isArray: true, ...schema }, textType, ...checksOf(bounds, { enum: values }));
 
-/** A list of JSON objects. */
 export const ObjectList: Decorator = (schema) =>
   list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, objectType);
 
@@ -220,14 +212,12 @@ export function OptionalMap(
   return applyDecorators(field(map, [objectType, ...checksOf(sizes, schema)]), Items(orNull));
 }
 
-/** An optional nested DTO. */
 export const OptionalNested = (type: Type, schema: Schema = {}): PropertyDecorator =>
   applyDecorators(
     field({ type, required: false, ...schema }, [objectType], unchanged, (value) => instanceOf(type, value)),
     rules.ValidateNested(),
   );
 
-/** A list of nested DTOs. */
 export function NestedList(type: Type, maxItems: number, schema: Schema = {}): PropertyDecorator {
   const merged = { type: [type], maxItems, ...schema };
   const dtos: Convert = (value) =>
@@ -266,17 +256,14 @@ export const OptionalExample = Shown<unknown>({ required: false });
 export const Texts = Shown<readonly string[]>({ type: [String] });
 export const Numbers = Shown<readonly number[]>({ type: [Number] });
 export const NullableText = Shown<string | null>({ type: String, nullable: true });
+export const NullableTexts = Shown<readonly string[] | null>({ type: [String], nullable: true });
 export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
 export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
 export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
-export const OneOfThese = (
-  values: readonly string[],
-  example: string,
-  description?: string,
-): PropertyDecorator => ApiProperty({ enum: values, example, description });
+export const OneOfThese = (values: readonly string[], example: string, description?: string) =>
+  ApiProperty({ enum: values, example, description });
 export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
 
-/** A list of another view. */
 export const Many = (view: Type, description?: string): PropertyDecorator =>
   ApiProperty({ type: [view], description });
 
@@ -293,27 +280,24 @@ export const SentBackBy =
   (view) =>
     Reflect.defineMetadata(VIEW, view, body);
 
-/** The page size of a list, up to 1,000. */
 export const Limit = (defaultValue: number, schema: Schema = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: defaultValue, example: defaultValue, ...schema });
 
-/** The cursor of a page after the first. */
 export const Cursor = (): PropertyDecorator =>
   OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
 
-/** Query parameters of a paginated list. */
 export class PageQuery {
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
 }
 
-/** Max characters of a project's name. */
 export const maxProjectLength = 256;
 
-/** The project of a request. */
 export class ProjectQuery {
   @AnyText({
-    ...{ required: false, maxLength: maxProjectLength, example: 'support' },
+    required: false,
+    maxLength: maxProjectLength,
+    example: 'support',
     description: "One of the key's; wins over `x-project-id`. Lists take `*` as well: all projects",
   })
   readonly project?: string;
@@ -336,7 +320,7 @@ export function PageOf<T>(item: Type<T>, schema: ApiPropertyOptions = {}): Type<
 const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** Parses an ISO 8601 time, in UTC if it has no offset. Returns an invalid Date for any other text. */
-export function momentOf(text: string): Date {
+function momentOf(text: string): Date {
   const [, date = ''] = isoTime.exec(text) ?? [];
   // `Date` accepts the 30th of February as the 2nd of March.
   if (!isCalendarDay(date)) return new Date(NaN);

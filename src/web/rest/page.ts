@@ -1,7 +1,6 @@
 import { invalidRequest } from '../../base/common/errors.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 
-/** One page of a list. */
 export interface Page<T> {
   readonly data: T[];
   /** Opaque; null on the last page. */

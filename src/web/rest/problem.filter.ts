@@ -24,8 +24,7 @@ export interface OwnErrorBody {
   readonly body: string | Buffer;
 }
 
-/** A problem as an HTTP response. */
-export interface ProblemAnswer {
+interface ProblemAnswer {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string;
@@ -39,7 +38,6 @@ export class ProblemFilter implements ExceptionFilter {
     this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
   }
 
-  /** Answers a failed request. */
   send(exception: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { status, headers, body } = this.answer(exception, request.id);
     const ownBody = request.routeOptions.config?.errorBody?.(exception, request);
@@ -48,16 +46,16 @@ export class ProblemFilter implements ExceptionFilter {
     else void reply.send(body);
   }
 
-  /** The answer to a failed request. */
   answer(exception: unknown, requestId: string): ProblemAnswer {
     const problem = loggedProblem(exception, requestId);
     const { retryAfterMs, headers } = problem.details;
+    const retryAfter = retryAfterMs !== undefined && {
+      'retry-after': String(Math.max(0, Math.ceil(retryAfterMs / 1_000))),
+    };
     return {
       status: httpStatusOf(problem),
       headers: {
-        ...(retryAfterMs !== undefined && {
-          'retry-after': String(retryAfterMs === 0 ? 0 : Math.max(1, Math.ceil(retryAfterMs / 1000))),
-        }),
+        ...retryAfter,
         ...headers,
         ...securityHeaders,
         'content-type': 'application/problem+json; charset=utf-8',
@@ -100,10 +98,7 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
-/**
- * The problem of a database that does not answer. It does not name the host, which is logged. A change may have been committed
- * before the connection was lost.
- */
+/** It does not name the host, which is logged. A change may have been committed before the connection was lost. */
 const databaseUnavailable = new Problem(
   'database_unavailable',
   'The database does not answer; check whether a change was made, then try again',
@@ -114,13 +109,11 @@ const databaseUnavailable = new Problem(
 export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
   if (isDatabaseUnavailable(exception)) return databaseUnavailable;
-  if (exception instanceof SyntaxError && statusOf(exception) === 400) {
+  if (exception instanceof SyntaxError && statusOf(exception) === 400)
     return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);
-  }
   const status = exception instanceof HttpException ? exception.getStatus() : statusOf(exception);
-  if (status === undefined || status < 400 || status >= 500) {
+  if (status === undefined || status < 400 || status >= 500)
     return new Problem('internal_error', 'Internal error; the server log has details under this request id');
-  }
   const detail = exception instanceof Error ? exception.message : 'The request was refused';
   return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });
 }

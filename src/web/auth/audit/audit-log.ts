@@ -8,7 +8,8 @@ import type { AuditEntryView, AuditQuery } from './audit.dto.js';
 
 /** The caller of an act, as its entry names it. */
 export const actorOf = ({ userId, keyId, token }: Principal) => ({
-  ...{ userId, keyId: keyId ?? null },
+  userId,
+  keyId: keyId ?? null,
   ...(token?.name !== undefined && { keyName: token.name }),
   ...(token?.client !== undefined && { clientId: token.client }),
 });

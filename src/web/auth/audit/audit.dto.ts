@@ -34,7 +34,6 @@ export class UnconfirmedView {
   readonly missing!: string[];
 }
 
-/** Filters of the list of entries. */
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
     example: exampleTarget,

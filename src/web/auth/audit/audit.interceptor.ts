@@ -21,7 +21,7 @@ import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.
 export const auditedOperation = 'x-audited';
 
 /** Metadata keys of `@Audited` and `@AuditedRead`. */
-export const AUDITED = 'toolkeeper:audited';
+const AUDITED = 'toolkeeper:audited';
 export const AUDITED_READ = 'toolkeeper:audited-read';
 
 /** Marks a route that shows inputs and answers of tools or models: each read by an operator is audited. */
@@ -37,14 +37,12 @@ interface AuditSettings {
   readonly readState: StateReader;
 }
 
-/** Sets how the acts of a controller are audited. */
+/** Sets how the acts of a controller are audited; see AuditSettings. */
 export const Audited = (member: string, readState: StateReader): ClassDecorator =>
   SetMetadata(AUDITED, { member, readState } satisfies AuditSettings);
 
-/** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;
 
-/** Methods that change nothing. */
 const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Whether a request may change something that other replicas must apply. */
@@ -73,31 +71,34 @@ export class AuditInterceptor implements NestInterceptor {
       ? principalOf(request).scopes.has('tools:admin')
       : !readMethods.has(request.method);
     if (!isAudited) return next.handle();
-    const { params, route, by } = partsOf(request);
+    const params = request.params as PathParams;
+    const route = request.routeOptions.url ?? '';
+    const { ip: address, id: requestId } = request;
+    const act = { ...actorOf(principalOf(request)), address, requestId, reason: reasonIn(request) };
     const settings = this.reflector.get<AuditSettings | undefined>(AUDITED, context.getClass());
-    const readState = async (named = params): Promise<object | undefined> =>
+    const readState = async (named: PathParams): Promise<object | undefined> =>
       settings?.readState(this.modules, named).catch(() => undefined);
-    const before = await readState();
+    const stateBefore = await readState(params);
     const action = context.getHandler().name;
     /** Writes the entry. @param created the answer to a creation, which names the new resource */
     const write = async (status: number, created?: object, error: string | null = null): Promise<void> => {
-      const name = created && settings && (Reflect.get(created, settings.member) as string);
-      const named = name && settings ? { ...params, [settings.member]: name } : params;
-      const old = name ? {} : before;
-      const changes = old && error === null ? changesBetween(old, await readState(named)) : [];
-      const path = [targetOf(route, params), ...(name ? [name] : [])].join('/');
+      const newName = created && settings && (Reflect.get(created, settings.member) as string);
+      const named = newName ? { ...params, [settings.member]: newName } : params;
+      const before = newName ? {} : stateBefore;
+      const changes = before && error === null ? changesBetween(before, await readState(named)) : [];
+      const path = [targetOf(route, params), ...(newName ? [newName] : [])].join('/');
       // The path is the sender's text, even for unknown names, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
       const { project = null } = request;
-      await this.log.write({ ...by, action, target, project, status, error, changes });
+      await this.log.write({ ...act, action, target, project, status, error, changes });
     };
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
         const { statusCode } = http.getResponse<FastifyReply>();
         const isCreation = statusCode === 201 && Object.keys(params).length === 0;
-        const written = write(statusCode, isCreation ? (answer as object) : undefined);
-        const passed = isAct(request.method, route) ? this.barrier.pass() : [];
-        const [missing] = await Promise.all([passed, written]);
+        const writing = write(statusCode, isCreation ? (answer as object) : undefined);
+        const confirming = isAct(request.method, route) ? this.barrier.pass() : [];
+        const [missing] = await Promise.all([confirming, writing]);
         // A replica that does not know a new resource looks for it in the database.
         if (missing.length === 0 || statusCode === 201) return answer;
         void http.getResponse<FastifyReply>().status(202);
@@ -115,27 +116,15 @@ export class AuditInterceptor implements NestInterceptor {
 /** Max length of the changes of an entry, as JSON, and max number of paths in place of longer ones. */
 const maxChangesLength = 8_192;
 const maxPaths = 100;
-/** The members of a state that are compared one by one. */
-const members = (value: unknown): object | undefined =>
+/** The members of a value that are compared one by one; undefined for a value that is compared as a whole. */
+const membersOf = (value: unknown): object | undefined =>
   isObject(value) && !(value instanceof Date) ? value : undefined;
 
 /** The differences of two states. If they are long, only their paths. */
 function changesBetween(before: object, after: object | undefined): JsonDifference[] {
-  const changes = jsonDifferences(before, after ?? before, members);
+  const changes = jsonDifferences(before, after ?? before, membersOf);
   const isShort = JSON.stringify(changes).length <= maxChangesLength;
   return isShort ? changes : changes.slice(0, maxPaths).map(({ path }) => ({ path }));
-}
-
-/** The parts of a request for its entry. */
-function partsOf(request: FastifyRequest) {
-  return {
-    params: request.params as PathParams,
-    route: request.routeOptions.url ?? '',
-    by: {
-      ...actorOf(principalOf(request)),
-      ...{ address: request.ip, requestId: request.id, reason: reasonIn(request) },
-    },
-  };
 }
 
 /** The reason that the request gives, also if the request is refused. */

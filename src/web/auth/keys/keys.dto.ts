@@ -6,6 +6,7 @@ import {
   Moment,
   NullableMoment,
   NullableText,
+  NullableTexts,
   OneOf,
   OptionalMomentText,
   OptionalNested,
@@ -21,13 +22,12 @@ import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../contract/principal.js';
 
 const exampleId = '019a9e0c5d0e7cc1a3f2';
+const exampleKey = `tk_${exampleId}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`;
 
-/** The path of the routes of one key. */
 export class KeyParams {
   @AnyText({ pattern: '^[0-9a-f]{20}$', example: exampleId }) readonly id!: string;
 }
 
-/** A rate of calls. */
 export class CallRateBody implements CallRate {
   @Int(1, 1_000_000, { example: 100 }) readonly calls!: number;
   @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];
@@ -103,7 +103,7 @@ export class CreateKeyBody extends KeyLimits {
 /** Changes of a key. Absent members stay as they are; null removes a limit. */
 export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
-export const keyStatuses = ['active', 'expired', 'revoked'] as const;
+const keyStatuses = ['active', 'expired', 'revoked'] as const;
 /** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
@@ -111,12 +111,9 @@ export class KeyView {
   @Example('on-call agent') readonly name!: string;
   @Example('sre-team') readonly owner!: string;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
-  @ApiProperty({ type: [String], nullable: true, example: ['payments'] })
-  readonly projects!: readonly string[] | null;
-  @ApiProperty({ type: [String], nullable: true, example: ['get_playbooks', 'disk_*'] })
-  readonly tools!: readonly string[] | null;
-  @ApiProperty({ type: [String], nullable: true, example: ['support'] })
-  readonly mcpServers!: readonly string[] | null;
+  @NullableTexts(['payments']) readonly projects!: readonly string[] | null;
+  @NullableTexts(['get_playbooks', 'disk_*']) readonly tools!: readonly string[] | null;
+  @NullableTexts(['support']) readonly mcpServers!: readonly string[] | null;
   @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
   @OneOfThese(keyStatuses, 'active') readonly status!: (typeof keyStatuses)[number];
   @Moment('2026-01-15T09:30:00.000Z') readonly createdAt!: Date;
@@ -131,11 +128,7 @@ export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }
 
 /** A created key with its secret. */
 export class NewKeyView extends KeyView {
-  @Example(
-    `tk_${exampleId}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
-    'The key itself: shown this once, and not stored',
-  )
-  readonly key!: string;
+  @Example(exampleKey, 'The key itself: shown this once, and not stored') readonly key!: string;
 }
 
 /** A row of `api_keys`. */

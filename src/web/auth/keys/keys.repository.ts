@@ -10,7 +10,7 @@ export type KeyChanges = Partial<
   Pick<StoredKey, 'name' | 'projects' | 'tools' | 'mcpServers' | 'rate' | 'expiresAt'>
 >;
 
-const columns = `
+const selectedColumns = `
   k.key_id AS id, k.hash, k.name, k.owner, k.scopes, k.projects, k.tools,
   k.mcp_servers AS "mcpServers", k.rate,
   k.created_at AS "createdAt", k.created_by AS "createdBy", k.expires_at AS "expiresAt",
@@ -26,7 +26,6 @@ const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
   expiresAt: 'expires_at',
 };
 
-/** Data access for the table `api_keys`. */
 @Injectable()
 export class KeysRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -40,7 +39,7 @@ export class KeysRepository {
   /** All valid keys, with their revision in the same statement. */
   async valid(): Promise<{ readonly revision: string; readonly keys: readonly StoredKey[] }> {
     const rows: ({ revision: string } & (StoredKey | { id: null }))[] = await this.dataSource.query(
-      `SELECT s.revision, ${columns}
+      `SELECT s.revision, ${selectedColumns}
        FROM api_keys_state s
        LEFT JOIN api_keys k ON k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
     );
@@ -51,7 +50,7 @@ export class KeysRepository {
   /** A page of keys, newest first. @param after last id of the previous page */
   page(limit: number, after: string | undefined): Promise<StoredKey[]> {
     return this.dataSource.query(
-      `SELECT ${columns} FROM api_keys k
+      `SELECT ${selectedColumns} FROM api_keys k
        WHERE $2::text IS NULL OR k.key_id < $2 ORDER BY k.key_id DESC LIMIT $1`,
       [limit, after ?? null],
     );
@@ -59,32 +58,31 @@ export class KeysRepository {
 
   async find(id: string): Promise<StoredKey | undefined> {
     const rows: StoredKey[] = await this.dataSource.query(
-      `SELECT ${columns} FROM api_keys k WHERE k.key_id = $1`,
+      `SELECT ${selectedColumns} FROM api_keys k WHERE k.key_id = $1`,
       [id],
     );
     return rows[0];
   }
 
   async insert(key: NewKey): Promise<void> {
+    const { id, hash, name, owner, scopes, projects, tools, mcpServers, rate, createdBy, expiresAt } = key;
     await this.dataSource.query(
       `INSERT INTO api_keys (key_id, hash, name, owner, scopes, projects, tools, mcp_servers, rate, created_by, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-      [
-        ...[key.id, key.hash, key.name, key.owner, key.scopes, key.projects, key.tools],
-        ...[key.mcpServers, key.rate, key.createdBy, key.expiresAt],
-      ],
+      [id, hash, name, owner, scopes, projects, tools, mcpServers, rate, createdBy, expiresAt],
     );
   }
 
   /** Changes a key, unless it is revoked. */
   async update(id: string, changes: KeyChanges): Promise<void> {
     const given = Object.entries(changes) as [keyof KeyChanges, unknown][];
-    const set = given.map(([member], place) => `${columnOf[member]} = $${place + 2}`);
-    if (set.length === 0) return;
-    await this.dataSource.query(
-      `UPDATE api_keys SET ${set.join(', ')} WHERE key_id = $1 AND revoked_at IS NULL`,
-      [id, ...given.map(([, value]) => value)],
-    );
+    if (given.length === 0) return;
+    // $1 is the id.
+    const columns = given.map(([member], index) => `${columnOf[member]} = $${index + 2}`).join(', ');
+    await this.dataSource.query(`UPDATE api_keys SET ${columns} WHERE key_id = $1 AND revoked_at IS NULL`, [
+      id,
+      ...given.map(([, value]) => value),
+    ]);
   }
 
   /** Records who revoked the key and when, and deletes its accounts at MCP servers. Revoking again changes nothing. */

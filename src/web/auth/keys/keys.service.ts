@@ -34,7 +34,6 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   private readonly logger = new Logger(KeysService.name);
   /** Lets one reload run at a time, so that an older answer cannot restore a revoked key. */
   private readonly oneAtATime = new KeyedMutex();
-  /** Stores last uses. */
   private readonly uses: IntervalLoop;
   /** Revision of the table that is in memory. */
   private revision: string | undefined;
@@ -58,8 +57,8 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
     refuseVoidLimits(body.scopes, body);
     const { id, key } = newKey();
-    const { name, owner = name, scopes, projects = null, tools = null, rate = null } = body;
-    const { mcpServers = null } = body;
+    const { name, owner = name, scopes } = body;
+    const { projects = null, tools = null, mcpServers = null, rate = null } = body;
     const expiresAt = body.expiresAt ? new Date(body.expiresAt) : null;
     const limits = { projects, tools, mcpServers, rate, expiresAt };
     await this.repository.insert({ id, hash: hashOfKey(key), name, owner, scopes, ...limits, createdBy: by });
@@ -72,14 +71,11 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
     const now = this.known.clock.now();
-    return pageFrom(
-      rows.map((key) => viewOf(key, now)),
-      ({ id }) => id,
-      limit,
-    );
+    const keys = rows.map((key) => viewOf(key, now));
+    return pageFrom(keys, ({ id }) => id, limit);
   }
 
-  /** The key with this id. @throws Problem `not_found` */
+  /** @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
     return viewOf(await this.stored(id), this.known.clock.now());
   }
@@ -89,10 +85,10 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     const key = await this.stored(id);
     if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);
     refuseVoidLimits(key.scopes, body);
-    const { expiresAt, ...changes } = body;
+    const { expiresAt, ...others } = body;
     const expiry = expiresAt ? new Date(expiresAt) : null;
-    const stored: KeyChanges = { ...changes, ...(expiresAt !== undefined && { expiresAt: expiry }) };
-    await this.repository.update(id, stored);
+    const changes: KeyChanges = { ...others, ...(expiresAt !== undefined && { expiresAt: expiry }) };
+    await this.repository.update(id, changes);
     await this.reload();
     return this.get(id);
   }
@@ -145,27 +141,24 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/**
- * Refuses limits without effect: callers who may register tools can run any code.
- * @throws Problem `invalid_request` that points at the limit
- */
-export function refuseVoidLimits(
-  scopes: readonly Scope[],
-  { projects, tools, mcpServers }: UpdateKeyBody,
-): void {
+/** @throws Problem `invalid_request` for a limit without effect: callers who may register tools can run any code */
+export function refuseVoidLimits(scopes: readonly Scope[], limits: UpdateKeyBody): void {
   const all = allScopesOf(scopes);
+  const refuse = (limit: string, heldScopes: string): never => {
+    const detail = `would not hold a key that has ${heldScopes}: leave out the one or the other`;
+    throw invalidRequest({ pointer: `/${limit}`, detail });
+  };
+  if (all.has('tools:admin')) {
+    if (limits.tools) refuse('tools', 'tools:admin');
+    if (limits.mcpServers) refuse('mcpServers', 'tools:admin');
+  }
   const serverWide = serverWideScopes.filter((scope) => all.has(scope)).join(', ');
-  const detail = (what: string): string =>
-    `would not hold a key that has ${what}: leave out the one or the other`;
-  const limit = tools ? 'tools' : mcpServers && 'mcpServers';
-  if (limit && all.has('tools:admin'))
-    throw invalidRequest({ pointer: `/${limit}`, detail: detail('tools:admin') });
-  if (projects && serverWide) throw invalidRequest({ pointer: '/projects', detail: detail(serverWide) });
+  if (limits.projects && serverWide) refuse('projects', serverWide);
 }
 
 /** A key as callers see it. @param now milliseconds since the epoch */
 function viewOf({ hash: _, ...key }: StoredKey, now: number): KeyView {
-  const { expiresAt, revokedAt } = key;
-  const isOver = expiresAt !== null && expiresAt.getTime() <= now;
-  return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
+  if (key.revokedAt) return { ...key, status: 'revoked' };
+  const isExpired = key.expiresAt !== null && key.expiresAt.getTime() <= now;
+  return { ...key, status: isExpired ? 'expired' : 'active' };
 }

@@ -51,7 +51,7 @@ interface Transaction {
 }
 
 /** Max duration of a sign-in. */
-export const transactionMs = 5 * 60_000;
+const transactionMs = 5 * 60_000;
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 /** Maximum age of a logout token, in seconds. */
 const maxLogoutAge = 300;
@@ -73,7 +73,6 @@ export class ProviderClient {
     this.sealed = new SealedValues(ring, 'console sign-in');
   }
 
-  /** The issuers at which people may sign in. */
   get issuers(): readonly TokenIssuer[] {
     return this.config.auth.mode === 'off' ? [] : this.tokens.consoles;
   }
@@ -84,10 +83,7 @@ export class ProviderClient {
    * @returns the URL to which the browser goes, and the sealed transaction that it carries
    * @throws Problem `not_found` for an unknown issuer, `tool_unavailable` if it does not answer
    */
-  async begin(
-    issuer: string,
-    to: string | undefined,
-  ): Promise<{ url: string; sealed: string; endsAt: number }> {
+  async begin(issuer: string, to?: string): Promise<{ url: string; sealed: string; endsAt: number }> {
     const openid = await import('openid-client');
     const { scopes = ['profile', 'email'] } = this.consoleOf(this.issuerOf(issuer));
     const client = await this.clientFor(issuer);
@@ -139,15 +135,13 @@ export class ProviderClient {
    * @returns undefined if the provider has ended the sign-in
    * @throws Error if it does not answer
    */
-  async renew({
-    issuer,
-    ...before
-  }: ProviderTokens & { issuer: string }): Promise<ProviderTokens | undefined> {
+  async renew(session: ProviderTokens & { issuer: string }): Promise<ProviderTokens | undefined> {
+    const { issuer, ...before } = session;
     const client = await this.clientFor(issuer);
     const { refreshTokenGrant } = await import('openid-client');
     const response = await refreshTokenGrant(client, before.refreshToken ?? '').catch((error: unknown) => {
       const { cause } = error as { cause?: unknown };
-      // `invalid_grant`. A client with a wrong secret gets 401.
+      // Status 400 means `invalid_grant`; a client with a wrong secret gets 401.
       if (cause instanceof UpstreamFailure && cause.status === 400) return undefined;
       throw cause ?? error;
     });
@@ -160,10 +154,8 @@ export class ProviderClient {
     const client = await this.clientFor(issuer).catch(() => undefined);
     if (client?.serverMetadata().end_session_endpoint === undefined) return undefined;
     const { buildEndSessionUrl } = await import('openid-client');
-    return buildEndSessionUrl(client, {
-      id_token_hint: idToken,
-      post_logout_redirect_uri: this.redirectUri,
-    }).href;
+    const parameters = { id_token_hint: idToken, post_logout_redirect_uri: this.redirectUri };
+    return buildEndSessionUrl(client, parameters).href;
   }
 
   /** Checks and reads a provider's logout token. @throws Problem `invalid_request` */
@@ -172,14 +164,13 @@ export class ProviderClient {
     try {
       if (!issuer) throw new Error('its issuer has no `console` in OIDC_ISSUERS');
       const { claims, typ = 'JWT' } = await issuer.verify(token);
-      const problem = logoutProblem(claims, typ, this.consoleOf(issuer).clientId, Date.now() / 1_000);
+      const problem = logoutProblem(claims, typ, this.consoleOf(issuer).clientId);
       if (problem !== undefined) throw new Error(problem);
-      const [sid, subject] = [textsIn(claims['sid'])[0], textsIn(claims['sub'])[0]];
       return {
         issuer: issuer.settings.issuer,
         jti: String(claims['jti']),
-        sid,
-        subject,
+        sid: textsIn(claims['sid'])[0],
+        subject: textsIn(claims['sub'])[0],
         issuedAt: Number(claims['iat']),
       };
     } catch (error) {
@@ -223,19 +214,14 @@ export class ProviderClient {
     })) as ServerMetadata;
     const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = metadata;
     const auth = methods.includes('client_secret_basic') ? openid.ClientSecretBasic : openid.ClientSecretPost;
-    const client = new openid.Configuration(
-      metadata,
-      clientId,
-      undefined,
-      clientSecret === undefined ? openid.None() : auth(clientSecret),
-    );
+    const authentication = clientSecret === undefined ? openid.None() : auth(clientSecret);
+    const client = new openid.Configuration(metadata, clientId, undefined, authentication);
     // The operator chose the scheme of the issuer.
     if (name.startsWith('http:')) openid.allowInsecureRequests(client);
     client[openid.customFetch] = async (url, { method, headers, body }) => {
-      const sent = body instanceof URLSearchParams ? body.toString() : undefined;
-      return Response.json(
-        await issuer.ask(url, { method: method === 'POST' ? 'POST' : 'GET', headers, body: sent }),
-      );
+      const form = body instanceof URLSearchParams ? body.toString() : undefined;
+      const request = { method: method === 'POST' ? 'POST' : 'GET', headers, body: form } as const;
+      return Response.json(await issuer.ask(url, request));
     };
     return client;
   }
@@ -247,29 +233,22 @@ async function tokensIn(
   provider: TokenIssuer,
   before?: ProviderTokens,
 ): Promise<ProviderTokens> {
-  const {
-    id_token: idToken = '',
-    refresh_token: refreshToken = before?.refreshToken,
-    expires_in: age,
-  } = response;
+  const { id_token: idToken, refresh_token: refreshToken = before?.refreshToken, expires_in: age } = response;
   const { min, max } = renewalAge;
-  const refresh = refreshToken !== undefined && { refreshToken };
-  const rest = { ...refresh, renewMs: 1_000 * Math.min(max, Math.max(min, age ?? max)) };
-  if (before && idToken === '') return { ...before, ...rest };
+  const renewMs = 1_000 * Math.min(max, Math.max(min, age ?? max));
+  const renewal = { renewMs, ...(refreshToken !== undefined && { refreshToken }) };
+  if (before && idToken === undefined) return { ...before, ...renewal };
+  if (idToken === undefined) throw new Error('its answer has no ID token');
   if (idToken.length > maxTokenBytes) throw new Error(`its ID token has over ${maxTokenBytes} characters`);
   const verified = await provider.verify(idToken);
   tokenChecks['subject']?.(verified, provider.settings, Date.now() / 1_000);
-  return { claims: verified.claims, idToken, ...rest };
+  return { claims: verified.claims, idToken, ...renewal };
 }
 
 /** The reason to refuse a logout token (OpenID Connect Back-Channel Logout); undefined if it is valid. */
-function logoutProblem(
-  claims: Claims,
-  typ: string,
-  clientId: string,
-  nowSeconds: number,
-): string | undefined {
+function logoutProblem(claims: Claims, typ: string, clientId: string): string | undefined {
   const { aud, iat, exp = Infinity, jti, events, nonce, sid, sub } = claims;
+  const nowSeconds = Date.now() / 1_000;
   const age = nowSeconds - Number(iat);
   const event = (events as Readonly<Record<string, unknown>> | null | undefined)?.[logoutEvent];
   const isNamed = [sid, sub].some((each) => typeof each === 'string' && each !== '');

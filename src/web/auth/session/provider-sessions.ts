@@ -28,11 +28,11 @@ const maxRenewals = 2;
 /** Pause before a provider that did not answer is asked again. */
 const retryPauseMs = 30_000;
 
-/** The parts of a session that identify its person. */
+/** The parts of an ended session that identify its person. */
 type EndedSession = Pick<StoredSession, 'issuer' | 'claims'>;
 /** The parts of an audit entry that come from a request. */
 type EndedBy = Pick<AuditEntryView, 'address' | 'requestId'> & { readonly reason?: string };
-/** Reason of an audit entry. */
+/** Reason in the audit entry of a session whose claims cannot be renewed any more. */
 const providerEnded = 'The provider has ended the sign-in: it refused the refresh token';
 
 /** Sessions that began at an OpenID provider. They are stored in a table, which each replica follows in memory. */
@@ -97,14 +97,10 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     return { cookie, csrfToken, expiresAt };
   }
 
-  /**
-   * Ends the session of a browser, at all replicas.
-   * @returns its issuer and ID token; undefined for a browser without such a session
-   */
+  /** Ends a browser's session at all replicas. @returns its issuer and ID token; undefined if the browser has none */
   async end(cookieHeader: string | undefined): Promise<Pick<SignedIn, 'issuer' | 'idToken'> | undefined> {
-    const ids = cookiesIn(cookieHeader)
-      .map(hashOf)
-      .filter((id) => this.known.has(id));
+    const secrets = cookiesIn(cookieHeader);
+    const ids = secrets.map(hashOf).filter((id) => this.known.has(id));
     if (ids.length === 0) return undefined;
     const [[ended]] = await this.dataSource.query<[{ issuer: string; id_token: string }[], number]>(
       'DELETE FROM console_sessions WHERE session_hash = ANY($1) RETURNING issuer, id_token',
@@ -112,8 +108,8 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
     );
     await this.syncReplicas();
     if (!ended) return undefined;
-    const secrets = this.sealed.open(ended.id_token) as Pick<SignedIn, 'idToken'> | undefined;
-    return secrets && { issuer: ended.issuer, idToken: secrets.idToken };
+    const tokens = this.sealed.open(ended.id_token) as Pick<SignedIn, 'idToken'> | undefined;
+    return tokens && { issuer: ended.issuer, idToken: tokens.idToken };
   }
 
   /** Ends the sessions that a logout token names, at all replicas. @throws Problem `invalid_request` for a used token */
@@ -137,9 +133,8 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     if (this.tokens.consoles.length === 0) return;
-    this.follower.follow({ table: 'console_sessions', what: 'the console sessions', everyMs: 2_000 }, () =>
-      this.reload(),
-    );
+    const table = { table: 'console_sessions', what: 'the console sessions', everyMs: 2_000 };
+    this.follower.follow(table, () => this.reload());
   }
 
   /** Renews a session's claims. If the provider does not answer, the session stays as it is. */

@@ -6,26 +6,25 @@ import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { Example, Many, OptionalText, Text } from '../../rest/dto.js';
 import { rawBodyOf } from '../../rest/raw-body.js';
 import { Public } from '../scopes.decorator.js';
-import { setCookie } from '../sessions.js';
+import { type CookieKind, setCookieHeader } from '../sessions.js';
 import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
 
-/** Name and SameSite of the cookie that carries a running sign-in at a provider. */
-export const transactionCookie: [name: string, sameSite: string] = ['toolkeeper_sign_in', 'Lax'];
+/** The cookie that carries a running sign-in at a provider. */
+export const transactionCookie: CookieKind = { name: 'toolkeeper_sign_in', sameSite: 'Lax' };
 const formType = 'application/x-www-form-urlencoded';
 
 /** A provider at which people sign in. */
-export class ProviderView {
+class ProviderView {
   @Example('https://login.example.com/realms/acme') readonly issuer!: string;
   @Example('login.example.com', 'Its name or its host') readonly name!: string;
 }
 
-export class ProvidersView {
+class ProvidersView {
   @Many(ProviderView) readonly providers!: readonly ProviderView[];
 }
 
-/** The start of a sign-in. */
-export class BeginBody {
+class BeginBody {
   @Text(512, { example: 'https://login.example.com/realms/acme' }) readonly issuer!: string;
   @OptionalText(2_048, {
     example: '/console/tools',
@@ -34,8 +33,7 @@ export class BeginBody {
   readonly to?: string;
 }
 
-/** A sign-in that has begun. */
-export class BegunView {
+class BegunView {
   @Example('https://login.example.com/auth?client_id=toolkeeper', 'Where the browser signs in')
   readonly url!: string;
 }
@@ -81,7 +79,7 @@ export class ProvidersController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<BegunView> {
     const { url, sealed, endsAt } = await this.client.begin(issuer, to);
-    const cookie = setCookie(sealed, endsAt, protocol === 'https', transactionCookie);
+    const cookie = setCookieHeader({ value: sealed, endsAt }, protocol, transactionCookie);
     void reply.headers({ 'set-cookie': cookie, 'cache-control': 'no-store' });
     return { url };
   }
@@ -104,9 +102,7 @@ export class ProvidersController {
   ): Promise<void> {
     void reply.header('cache-control', 'no-store');
     const token = new URLSearchParams(rawBodyOf(request).toString()).get('logout_token') ?? '';
-    await this.sessions.endAt(await this.client.logoutIn(token), {
-      address: request.ip,
-      requestId: request.id,
-    });
+    const by = { address: request.ip, requestId: request.id };
+    await this.sessions.endAt(await this.client.logoutIn(token), by);
   }
 }

@@ -1,4 +1,3 @@
-import { Example, OneOfThese, Texts, NullableMoment, NullableText, OptionalText } from '../../rest/dto.js';
 import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import {
   ApiCreatedResponse,
@@ -17,6 +16,15 @@ import { LocalCounters } from '../../../base/counters/counters.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { Contributors } from '../../../base/observability/contributors.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import {
+  Example,
+  NullableMoment,
+  NullableText,
+  NullableTexts,
+  OneOfThese,
+  OptionalText,
+  Texts,
+} from '../../rest/dto.js';
 import { isBound, type Principal, type Scope, scopes } from '../../contract/principal.js';
 import { unauthorized } from '../access-policy.js';
 import { actorOf, AuditLog } from '../audit/audit-log.js';
@@ -24,7 +32,7 @@ import { networkOf } from '../call-rates.js';
 import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
-import { cookiesIn, type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
+import { cookiesIn, type NewSession, Sessions, setCookieHeader, SignInLinks } from '../sessions.js';
 import { AccessTokens } from '../tokens/access-tokens.js';
 import { ProviderClient } from './provider-client.js';
 import { ProviderSessions } from './provider-sessions.js';
@@ -32,9 +40,10 @@ import { transactionCookie } from './providers.controller.js';
 
 /** Max failed sign-ins per minute and network. */
 const maxFailures = 20;
+const exampleKeyFile = '/opt/toolkeeper/.toolkeeper/admin.key';
 
 /** Credentials of a sign-in: exactly one of the three. */
-export class SignInBody {
+class SignInBody {
   @OptionalText(512, {
     example: 'tk_019a9e0c5d0e7cc1a3f2_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
     description: "An API key, or the operator's key",
@@ -51,15 +60,12 @@ export class SignInBody {
 }
 
 /** How this server is set up, for its operator. */
-export class EnvironmentView {
+class EnvironmentView {
   @Example('1.0.0') readonly version!: string;
   @Example('toolkeeper-7d4f9', 'Name of the host that answered') readonly replica!: string;
   @Example('/opt/toolkeeper/bin/toolkeeper.mjs', 'The command line') readonly command!: string;
   @Example('/opt/toolkeeper/.toolkeeper', 'TOOLKEEPER_DATA_DIR') readonly dataDir!: string;
-  @NullableText(
-    '/opt/toolkeeper/.toolkeeper/admin.key',
-    "File of the operator's key; null if the key is configured",
-  )
+  @NullableText(exampleKeyFile, "File of the operator's key; null if the key is configured")
   readonly keyFile!: string | null;
   @OneOfThese(['embedded', 'own'], 'embedded') readonly database!: 'embedded' | 'own';
   @ApiProperty({
@@ -81,7 +87,7 @@ export class EnvironmentView {
 }
 
 /** The caller and its rights. */
-export class SessionView {
+class SessionView {
   @Example('admin') readonly userId!: string;
   @NullableText('Alice Example', 'Name of a person who signed in at an OpenID provider')
   readonly name!: string | null;
@@ -89,10 +95,8 @@ export class SessionView {
   @Example(false, 'The caller sent no key: it has the rights of all such callers')
   readonly anonymous!: boolean;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
-  @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
-  readonly projects!: readonly string[] | null;
-  @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
-  readonly tools!: readonly string[] | null;
+  @NullableTexts(null, 'null: all') readonly projects!: readonly string[] | null;
+  @NullableTexts(null, 'null: all') readonly tools!: readonly string[] | null;
   @NullableMoment('2099-01-01T00:00:00.000Z', "End of this browser's session; null without a session")
   readonly expiresAt!: string | null;
   @ApiProperty({
@@ -103,7 +107,7 @@ export class SessionView {
   readonly environment!: EnvironmentView | null;
 }
 
-export class NewSessionView extends SessionView {
+class NewSessionView extends SessionView {
   @Example(
     '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
     'For the header `x-toolkeeper-session` of all requests other than GET; shown only once',
@@ -117,7 +121,7 @@ export class NewSessionView extends SessionView {
 }
 
 /** The end of a session whose provider has a page to sign out, too. */
-export class SignedOutView {
+class SignedOutView {
   @Example(
     'https://login.example.com/logout?client_id=toolkeeper',
     'Where the browser signs out at the provider',
@@ -173,7 +177,7 @@ export class SessionController {
     // Ends the browser's previous session.
     await this.providerSessions.end(request.headers.cookie);
     setSessionCookie(request, reply, session);
-    await this.record('signIn', 201, principal, request);
+    await this.record({ action: 'signIn', status: 201 }, principal, request);
     return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken, to };
   }
 
@@ -204,10 +208,10 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SignedOutView | undefined> {
-    setSessionCookie(request, reply, undefined);
+    setSessionCookie(request, reply);
     const session = this.sessions.find(request.headers);
     const ended = await this.providerSessions.end(request.headers.cookie);
-    if (session) await this.record('signOut', 204, session.principal, request);
+    if (session) await this.record({ action: 'signOut', status: 204 }, session.principal, request);
     const url = ended && (await this.provider.signOutUrl(ended));
     if (url === undefined) return undefined;
     void reply.status(200);
@@ -230,19 +234,19 @@ export class SessionController {
     { headers, ip, protocol }: FastifyRequest,
     reply: FastifyReply,
   ): Promise<NewSignIn> {
-    const { to, ...person } = await this.provider
-      .finish(answer, cookiesIn(headers.cookie, transactionCookie[0]))
-      .catch((error: unknown) => {
-        throw error instanceof Problem ? this.countFailure(error, ip) : error;
-      });
+    const transactions = cookiesIn(headers.cookie, transactionCookie.name);
+    const finishing = this.provider.finish(answer, transactions);
+    const { to, ...person } = await finishing.catch((error: unknown) => {
+      throw error instanceof Problem ? this.countFailure(error, ip) : error;
+    });
     const principal = this.tokens.personOf(person.issuer, person.claims, Date.now());
-    if (!principal || principal.scopes.size === 0)
-      throw new Problem(
-        'forbidden',
-        `${principal?.token?.name ?? 'You'} signed in at ${person.issuer}, but no access rule gives rights here. Claims that the rules look at: ${principal?.token?.unmatched}. Ask the operator of this server for a rule.`,
-      );
+    if (!principal || principal.scopes.size === 0) {
+      const { name = 'You', unmatched } = principal?.token ?? {};
+      const detail = `${name} signed in at ${person.issuer}, but no access rule gives rights here. Claims that the rules look at: ${unmatched}. Ask the operator of this server for a rule.`;
+      throw new Problem('forbidden', detail);
+    }
     const session = await this.providerSessions.begin(person);
-    void reply.header('set-cookie', setCookie(undefined, 0, protocol === 'https', transactionCookie));
+    void reply.header('set-cookie', setCookieHeader(undefined, protocol, transactionCookie));
     return { principal, session, to };
   }
 
@@ -264,20 +268,18 @@ export class SessionController {
 
   /** Writes a sign-in or sign-out to the audit log. */
   private record(
-    action: string,
-    status: number,
+    act: { readonly action: string; readonly status: number },
     principal: Principal,
     { ip: address, id: requestId }: FastifyRequest,
   ): Promise<void> {
     const actor = { ...actorOf({ keyId: adminKeyId, ...principal }), address, requestId, reason: null };
-    return this.audit.write({ ...actor, action, target: 'session', project: null, status });
+    return this.audit.write({ ...actor, ...act, target: 'session', project: null });
   }
 
   private async viewOf(
     principal: Principal,
     session: { readonly expiresAt: number } | undefined,
   ): Promise<SessionView> {
-    const expiresAt = session ? new Date(session.expiresAt).toISOString() : null;
     const { userId, keyId = null, token, scopes, projects = null, tools = null } = principal;
     return {
       userId,
@@ -287,7 +289,7 @@ export class SessionController {
       scopes: [...scopes],
       projects,
       tools,
-      expiresAt,
+      expiresAt: session ? new Date(session.expiresAt).toISOString() : null,
       environment: scopes.has('metrics:read') && !isBound(principal) ? await this.environment() : null,
     };
   }
@@ -340,11 +342,8 @@ const refusalOf = ({ once }: SignInBody): string =>
 const tooManyFailures = (retryAfterMs: number): Problem =>
   new Problem('rate_limited', `${maxFailures} sign-ins a minute may fail from one address`, { retryAfterMs });
 
-function setSessionCookie(
-  { protocol }: FastifyRequest,
-  reply: FastifyReply,
-  session: NewSession | undefined,
-): void {
-  const value = setCookie(session?.cookie, session?.expiresAt ?? 0, protocol === 'https');
-  void reply.header('set-cookie', value).header('cache-control', 'no-store');
+/** Sets the cookie of a session; deletes it without one. */
+function setSessionCookie({ protocol }: FastifyRequest, reply: FastifyReply, session?: NewSession): void {
+  const cookie = session && { value: session.cookie, endsAt: session.expiresAt };
+  void reply.header('set-cookie', setCookieHeader(cookie, protocol)).header('cache-control', 'no-store');
 }

@@ -84,7 +84,6 @@ export class TokenBody {
   readonly token!: string;
 }
 
-/** One check of a token. */
 export class TokenCheckView {
   @Example('audience') readonly check!: string;
   @Example(true) readonly passed!: boolean;

@@ -19,7 +19,7 @@ const selectRules = `SELECT rules, md5(rules::text) AS revision
 export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap {
   private readonly oneAtATime = new KeyedMutex();
   /** JSON of the rules that are in memory. */
-  private known: string | undefined;
+  private knownJson: string | undefined;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
@@ -97,9 +97,9 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
   private reload(): Promise<void> {
     return this.oneAtATime.run('reload', async () => {
       const { rules } = await this.list();
-      const text = JSON.stringify(rules);
-      if (text === this.known) return;
-      this.known = text;
+      const json = JSON.stringify(rules);
+      if (json === this.knownJson) return;
+      this.knownJson = json;
       this.tokens.replaceRules(rules);
     });
   }

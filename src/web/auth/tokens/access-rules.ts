@@ -6,7 +6,7 @@ import { type AccessRule, type EvaluatedRuleView, roles } from './access-rules.d
 import { type Claims, scopesIn } from './token-checks.js';
 
 /** The claim at a path such as `realm_access.roles`. Names of claims may contain dots themselves. */
-export function claimAt(claims: unknown, path: string): unknown {
+function claimAt(claims: unknown, path: string): unknown {
   if (!isObject(claims)) return undefined;
   if (Object.hasOwn(claims, path)) return claims[path];
   for (let dot = path.indexOf('.'); dot > 0; dot = path.indexOf('.', dot + 1)) {
@@ -31,16 +31,14 @@ export function evaluateRules(
     if (values.some((value) => covers(rule.value, String(value))))
       return result(true, `the claim ${rule.claim} has the value`);
     // Entra omits the groups of users with more than 200.
-    const isOverage = claimAt(claims, '_claim_names') !== undefined;
-    const hint = isOverage
-      ? '; _claim_names says that claims were left out: send app roles in place of groups'
-      : '';
+    const omitsClaims = claimAt(claims, '_claim_names') !== undefined;
+    const advice = '; _claim_names says that claims were left out: send app roles in place of groups';
+    const hint = omitsClaims ? advice : '';
     if (found === undefined) return result(false, `the token has no claim ${rule.claim}${hint}`);
     return result(false, `the claim ${rule.claim} has none of the rule's values (${values.length} others)`);
   });
 }
 
-/** The rights that rules give. */
 export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate' | 'budget'>;
 
 /**

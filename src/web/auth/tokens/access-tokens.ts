@@ -98,7 +98,7 @@ export class AccessTokens {
     };
     try {
       const issuers = await run('issuer', () => this.issuersOf(token));
-      const [issuer, verified] = await run('signature', () => verifiedBy(issuers, token));
+      const [issuer, verified] = await run('signature', () => confirm(issuers, token));
       for (const [name, check] of Object.entries(tokenChecks))
         await run(name, () => check(verified, issuer.settings, Date.now() / 1_000));
       return { checks, ...this.callerOf(verified.claims, issuer) };
@@ -111,19 +111,14 @@ export class AccessTokens {
   private async verify(token: string, id: string): Promise<Principal> {
     const { checks, caller } = await this.check(token);
     if (!caller?.token) throw new Problem('unauthorized', `This token is refused: ${checks.at(-1)?.detail}.`);
-    const ttl = Math.min(
-      jwtPattern.test(token) ? cachedMs : introspectedMs,
-      caller.token.expiresAt - Date.now(),
-    );
+    const maxMs = jwtPattern.test(token) ? cachedMs : introspectedMs;
+    const ttl = Math.min(maxMs, caller.token.expiresAt - Date.now());
     const withText = { ...caller, token: { ...caller.token, text: new TokenText(token, id) } };
     if (ttl > 0) this.verified.set(id, withText, { ttl });
     return withText;
   }
 
-  /**
-   * The issuers that may have issued a token: the one that a JWT names, or else those that can be asked.
-   * @throws Error if there is none
-   */
+  /** The issuers that a token may be of: the one that a JWT names, or else those that can be asked. @throws Error without one */
   private issuersOf(token: string): readonly TokenIssuer[] {
     if (token.length > maxTokenBytes) throw new Error(`it has over ${maxTokenBytes} characters`);
     const iss = issuerIn(token);
@@ -142,14 +137,13 @@ export class AccessTokens {
     const rights = rightsOf(rules);
     const { scopes, ...limits }: Rights = rights ?? { scopes: new Set() };
     const subject = String(claims['sub']);
+    const readClaims = [...new Set(rules.map(({ rule }) => rule.claim))];
     const token: TokenCaller = {
       expiresAt: 1_000 * Number(claims['exp']),
       granted: [...scopes],
-      ...optional('client', claims['azp'] ?? claims['client_id'] ?? claims['appid'] ?? claims['cid']),
-      ...optional('name', claims['name'] ?? claims['preferred_username'] ?? claims['email']),
-      ...(!rights && {
-        unmatched: [...new Set(rules.map(({ rule }) => rule.claim))].join(', ') || 'there is no rule',
-      }),
+      ...textMember('client', claims['azp'] ?? claims['client_id'] ?? claims['appid'] ?? claims['cid']),
+      ...textMember('name', claims['name'] ?? claims['preferred_username'] ?? claims['email']),
+      ...(!rights && { unmatched: readClaims.join(', ') || 'there is no rule' }),
     };
     const caller: Principal = {
       userId: this.issuers.length > 1 ? `${subject}@${issuer.replace(/^https?:\/\//, '')}` : subject,
@@ -174,7 +168,7 @@ export function issuerIn(token: string): string | undefined {
 }
 
 /** The first issuer that confirms a token. @throws Error with the reason if there is none */
-async function verifiedBy(
+async function confirm(
   issuers: readonly TokenIssuer[],
   token: string,
 ): Promise<[TokenIssuer, VerifiedToken]> {
@@ -185,15 +179,16 @@ async function verifiedBy(
       if (verified) return [issuer, verified];
     }
   } catch (cause) {
-    const why =
-      cause instanceof UpstreamFailure ? `its issuer cannot be asked (${cause.kind})` : messageOf(cause);
-    throw new Error(why, { cause });
+    const isUnreachable = cause instanceof UpstreamFailure;
+    throw new Error(isUnreachable ? `its issuer cannot be asked (${cause.kind})` : messageOf(cause), {
+      cause,
+    });
   }
   throw new Error('no issuer knows it, or it has ended');
 }
 
 /** An object with the first text of a claim, cleaned for display; empty without one. */
-function optional<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
+function textMember<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
   const [text = ''] = textsIn(value);
   const shown = text.replaceAll(/\p{C}/gu, '').slice(0, maxName);
   return (shown === '' ? {} : { [name]: shown }) as { [N in Name]?: string };

@@ -27,7 +27,6 @@ interface SignIn {
   readonly browser: string;
   /** The agent's `state`, which it gets back. */
   readonly state?: string | undefined;
-  /** The agent's PKCE challenge. */
   readonly challenge: string;
   readonly scope: string;
   /** The issuer's authorization code, in the step `token`. */
@@ -67,7 +66,6 @@ export class FacadeController {
     this.sealedSignIns = new SealedValues(keys, 'sign-ins of agents');
   }
 
-  /** Describes this server as an authorization server. */
   @Get(facadeMetadata)
   @Public()
   @Header(allowOrigin, '*')
@@ -121,9 +119,9 @@ export class FacadeController {
   authorize(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
     const { facade, base } = this.facadeFor(request);
     const [redirect, state] = [textOf(query['redirect_uri']), textOf(query['state'])];
-    if (query['client_id'] !== facade.clientId) throw refused('client_id is not that of this server');
+    if (query['client_id'] !== facade.clientId) throw refusal('client_id is not that of this server');
     // An address that is not allowed gets no answer, not even an error.
-    if (redirect === undefined || !mayRedirect(facade, redirect)) throw refused(redirectRule);
+    if (redirect === undefined || !mayRedirect(facade, redirect)) throw refusal(redirectRule);
     const challenge = textOf(query['code_challenge']) ?? '';
     const isSafe = query['code_challenge_method'] === 'S256' && challengePattern.test(challenge);
     if (query['response_type'] !== 'code' || !isSafe || (state?.length ?? 0) > maxStateLength)
@@ -140,8 +138,7 @@ export class FacadeController {
     return sendPage(
       reply,
       'Let an agent use your tools?',
-      `An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name.
-Go on only if you have just started it yourself.`,
+      `An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name. Go on only if you have just started it yourself.`,
       `<a href="${escaped(next)}">Continue to sign in</a>`,
       'To refuse, close this page.',
     );
@@ -152,7 +149,7 @@ Go on only if you have just started it yourself.`,
   @Public()
   async continue(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { facade, issuer, base } = this.facadeFor(request);
-    const signIn = this.opened(query['sign_in'], 'consent', request);
+    const signIn = this.openSignIn(query['sign_in'], 'consent', request);
     const { authorization_endpoint: address } = await issuer.metadata();
     const url = URL.parse(String(address));
     if (!url || !/^https?:$/.test(url.protocol))
@@ -174,11 +171,11 @@ Go on only if you have just started it yourself.`,
   @Public()
   async callback(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
     const { issuer, base } = this.facadeFor(request);
-    const signIn = this.opened(query['state'], 'callback', request);
+    const signIn = this.openSignIn(query['state'], 'callback', request);
     // An issuer that supports `iss` always sends it (RFC 9207).
     const { authorization_response_iss_parameter_supported: namesItself } = await issuer.metadata();
     const { iss = namesItself === true ? '' : issuer.settings.issuer } = query;
-    if (iss !== issuer.settings.issuer) throw refused('the answer is of another issuer');
+    if (iss !== issuer.settings.issuer) throw refusal('the answer is of another issuer');
     const code = textOf(query['code']);
     const answer =
       code === undefined
@@ -202,8 +199,7 @@ Go on only if you have just started it yourself.`,
     if (!tokenRequest) return reply.status(400).send({ error: 'invalid_grant' });
     try {
       const { clientId, clientSecret } = facade;
-      const secret: Record<string, string> =
-        clientSecret === undefined ? {} : { client_secret: clientSecret };
+      const secret = clientSecret !== undefined && { client_secret: clientSecret };
       const answer = await issuer.tokens({ ...tokenRequest, client_id: clientId, ...secret });
       // The agent gets the tokens for this server, but not the ID token, which identifies the person.
       const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
@@ -227,20 +223,19 @@ Go on only if you have just started it yourself.`,
       return { grant_type: grant, refresh_token: body.get('refresh_token') ?? '', ...(scope && { scope }) };
     const verifier = body.get('code_verifier') ?? '';
     const signIn = this.sealedSignIns.open(body.get('code') ?? '') as SignIn | undefined;
-    const isValid =
-      signIn?.step === 'token' && signIn.expiresAt > Date.now() && verifierPattern.test(verifier);
-    if (grant !== 'authorization_code' || !isValid || body.get('redirect_uri') !== signIn.redirect)
+    if (grant !== 'authorization_code' || signIn?.step !== 'token' || signIn.expiresAt <= Date.now())
       return undefined;
+    if (!verifierPattern.test(verifier) || body.get('redirect_uri') !== signIn.redirect) return undefined;
     const code = signIn.code ?? '';
     return { grant_type: grant, code, code_verifier: verifier, redirect_uri: `${base}/oauth/callback` };
   }
 
   /** Opens a sealed sign-in. @throws Problem `invalid_request` for another step or browser, or after its end */
-  private opened(sealed: unknown, step: SignIn['step'], { headers }: FastifyRequest): SignIn {
+  private openSignIn(sealed: unknown, step: SignIn['step'], { headers }: FastifyRequest): SignIn {
     const signIn = this.sealedSignIns.open(textOf(sealed) ?? '') as SignIn | undefined;
     const browser = cookiePattern.exec(headers.cookie ?? '')?.[1];
     if (signIn?.step !== step || signIn.expiresAt <= Date.now() || signIn.browser !== browser)
-      throw refused('this sign-in has ended, or began in another browser: begin again');
+      throw refusal('this sign-in has ended, or began in another browser: begin again');
     return signIn;
   }
 
@@ -262,7 +257,7 @@ const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?(\/[^#\\\
 const mayRedirect = ({ redirects = [] }: Facade, uri: string): boolean =>
   redirects.includes(uri) || (loopback.test(uri) && URL.canParse(uri));
 
-const refused = (why: string): Problem => new Problem('invalid_request', `The sign-in is refused: ${why}`);
+const refusal = (why: string): Problem => new Problem('invalid_request', `The sign-in is refused: ${why}`);
 /** Text that is not empty. */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;

@@ -12,14 +12,11 @@ import type { Claims, VerifiedToken } from './token-checks.js';
 const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 /** Limits of requests to the issuer. */
 const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
-/** Max introspections at a time. */
 const maxIntrospections = 32;
 /** Pause before an issuer that did not answer is asked again. */
 const retryPauseMs = 5_000;
-/** Min age of the keys before they are read again for an unknown key. */
-const minKeysMs = 30_000;
-/** Age at which the keys are read again. */
-const maxKeysMs = 600_000;
+/** Min age of the keys before they are read again for an unknown key, and age at which they are read again anyway. */
+const [minKeysMs, maxKeysMs] = [30_000, 600_000];
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
@@ -32,10 +29,7 @@ export interface Metadata {
   readonly authorization_response_iss_parameter_supported?: unknown;
 }
 
-/**
- * An issuer of access tokens. Its metadata and keys are read at the first token. If it does not answer later, the old keys
- * stay in use.
- */
+/** An issuer of access tokens. Its metadata and keys are read at the first token, and stay in use if it does not answer later. */
 export class TokenIssuer {
   private readonly logger = new Logger(TokenIssuer.name);
   private readonly clients = new Map<string, HttpClient>();
@@ -47,7 +41,6 @@ export class TokenIssuer {
   private nextReadAt = 0;
   /** Present if the keys could not be read the last time. */
   private keysFailure: Error | undefined;
-  /** Number of running introspections. */
   private introspections = 0;
 
   constructor(
@@ -89,15 +82,16 @@ export class TokenIssuer {
           authorization: `Basic ${Buffer.from(secret).toString('base64')}`,
         },
       });
-      const isKnown = isObject(answer) && answer['active'] === true && (answer['iss'] ?? issuer) === issuer;
+      if (!isObject(answer) || answer['active'] !== true || (answer['iss'] ?? issuer) !== issuer)
+        return undefined;
       // Some issuers name no subject for a client that calls for itself.
-      return isKnown ? { claims: { sub: answer['client_id'], ...answer } } : undefined;
+      return { claims: { sub: answer['client_id'], ...answer } };
     } finally {
       this.introspections--;
     }
   }
 
-  /** The issuer's metadata. @throws UpstreamFailure */
+  /** @throws UpstreamFailure */
   metadata(): Promise<Metadata> {
     return this.knownMetadata.get();
   }
@@ -118,9 +112,8 @@ export class TokenIssuer {
     const url = URL.parse(String(address));
     if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');
     const { origin, hostname, pathname, search } = url;
-    const isConfigured = [issuer, jwksUri].some(
-      (named) => named !== undefined && new URL(named).origin === origin,
-    );
+    const configured = [issuer, ...(jwksUri === undefined ? [] : [jwksUri])];
+    const isConfigured = configured.some((each) => new URL(each).origin === origin);
     const obstacle = (resolved: string | undefined): string | undefined =>
       isConfigured ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), resolved);
     const client = this.clients.get(origin) ?? new HttpClient({ ...limits, origin, obstacle });
@@ -188,7 +181,7 @@ export class TokenIssuer {
 /** Caches an answer for good, and a failure for a while. */
 class Cached<T> {
   private answer: Promise<T> | undefined;
-  /** End of the answer's time, by performance.now(). */
+  /** In the time of `performance.now()`. */
   private expiresAt = 0;
 
   /** @param work asks for the answer */
