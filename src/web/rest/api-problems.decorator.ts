@@ -1,6 +1,8 @@
-import { applyDecorators } from '@nestjs/common';
+import { applyDecorators, type Type } from '@nestjs/common';
 import {
   ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
   ApiProperty,
   ApiPropertyOptional,
   ApiResponse,
@@ -65,6 +67,19 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   );
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
+
+/** Describes a route, its response and its problems, for the OpenAPI document. */
+export const Answers = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ...(problems.length > 0 ? [ApiProblems(...problems)] : []),
+  );
 
 /** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
