@@ -15,8 +15,8 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../base/common/errors.js';
 import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
-import { Answers, OfProject } from '../../records/spans/reads/answers.decorator.js';
-import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { OfProject } from '../../records/spans/reads/answers.decorator.js';
+import { Answers, ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './assistant.dto.js';
 import { AssistantService, type ChatCaller } from './assistant.service.js';
 

@@ -3,8 +3,8 @@ import { ApiCreatedResponse, ApiExtraModels, ApiNoContentResponse, ApiOperation 
 import { CurrentPrincipal, CurrentProject, type Principal } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { SpansUpToDateInterceptor } from '../../records/spans/ingest/span-ingest.js';
-import { Answers, OfProject } from '../../records/spans/reads/answers.decorator.js';
-import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { OfProject } from '../../records/spans/reads/answers.decorator.js';
+import { Answers, ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './experiments.dto.js';
 import { ExperimentsService } from './experiments.service.js';
 

@@ -1,7 +1,7 @@
 import { type AttributeLookup, fromJson, memberOf } from '../../records/spans/ingest/attribute-lookup.js';
 import { callsIn, resultsIn, unwrapped } from '../../records/spans/ingest/message-parts.js';
 import { storedLookup } from '../../records/spans/ingest/span-events.js';
-import { spanTextsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
+import { spanContentsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { CallResult, Json } from './experiments.dto.js';
 
@@ -10,7 +10,7 @@ export function resultOf(span: SpanView): CallResult {
   const { outputs } = textsOf('llm', storedLookup(span.attribute ?? {}));
   const { input_tokens, output_tokens } = span;
   return {
-    output: outputs.join('\n') || spanTextsOf(span).output || null,
+    output: outputs.join('\n') || spanContentsOf(span).output || null,
     model: span.model,
     cost: span.cost,
     usage: { input_tokens, output_tokens },

@@ -1,5 +1,5 @@
 import { matchIndexOf } from '../../base/semantic-errors/find-semantic-error.js';
-import { spanTextsOf } from '../../records/spans/ingest/span-texts.js';
+import { spanContentsOf } from '../../records/spans/ingest/span-texts.js';
 import { isOptimizable } from '../../records/spans/span-row.js';
 import { spansOf } from '../../records/spans/reads/trace-filters.js';
 import type { ListSpansQuery } from '../../records/spans/reads/trace-queries.dto.js';
@@ -69,7 +69,7 @@ export const getSpanContentTool = (reads: TraceReads): Tool =>
 
 /** A span with excerpts of its input and output, around the error that was found in them. */
 function inExcerpts(span: SpanView, share: number): object {
-  const { input, output } = spanTextsOf(span);
+  const { input, output } = spanContentsOf(span);
   const inOutput = matchIndexOf(span.semantic_pattern, output, 'first');
   const inInput = inOutput < 0 ? matchIndexOf(span.semantic_pattern, input, 'last') : -1;
   return {

@@ -11,11 +11,9 @@ import { countedColumns, rollUp, rowProject } from './rollups/rollup.sql.js';
 /** The row of an execution in `tool_metrics`. */
 export type ToolMetric = Omit<ExecutionView, 'inputPreview' | 'project'>;
 
-/**
- * The journal's record of an execution's start; `startedAt` is in milliseconds since the epoch. An absent member is stored
- * as null, 0 or false.
- */
+/** The journal's record of an execution's start. An absent member is stored as null, 0 or false. */
 export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &
+  // In milliseconds since the epoch.
   Partial<ToolMetric> & { readonly startedAt: number };
 
 /** The captured input and answer of an execution, without the tool's secrets. */
@@ -125,7 +123,7 @@ function columnOf<Name extends keyof ToolMetric>(name: Name): Column<ToolMetric>
   return [type, (metric) => stored(metric[name])];
 }
 
-/** Converts metrics to arrays of columns. Throws if one cannot be stored: metadata that is no JSON, or an invalid date. */
+/** Converts metrics to arrays of columns. @throws Error if one cannot be stored: metadata that is no JSON, or an invalid date */
 const metricColumns = new ColumnArrays<ToolMetric>(
   Object.fromEntries(memberNames.map((name) => [name, columnOf(name)])),
 );

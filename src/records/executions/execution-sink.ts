@@ -15,7 +15,7 @@ import {
 import { CallerCap } from './rollups/caller-cap.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 
-/** Connection of the sink, and what it shares with the main thread. */
+/** Connection of the sink, and the memory that it shares with the main thread. */
 export interface ExecutionSinkSettings extends SinkSettings {
   /** The memory of the ResultBacklog. */
   readonly resultBacklog: SharedArrayBuffer;
@@ -77,10 +77,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     // Payloads first, so that a visible execution has its payload.
     await insertPayloads(client, records);
     await insertBatch(this.prepared(client), await withRuns(client, metrics), this.slot, this.callers);
-    const withFindings = metrics.filter(
-      (row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError),
-    );
-    const names = withFindings.map(({ toolName }) => toolName);
+    const names = metrics.filter(hasCountedFinding).map(({ toolName }) => toolName);
     if (names.length > 0) tellOwner<SinkNews>({ event: 'counted', names });
   }
 
@@ -92,6 +89,10 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     this.slot = row.slot;
   }
 }
+
+/** Whether an execution has a finding and is no test. */
+const hasCountedFinding = ({ isTest, semanticFailure, metadata }: ToolMetric): boolean =>
+  !isTest && (semanticFailure ?? metadata['semanticError']) !== undefined;
 
 /** Stores payloads. Stored ones are ignored, so that a batch may be repeated. */
 async function insertPayloads(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {

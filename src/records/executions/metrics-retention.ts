@@ -20,10 +20,7 @@ export const strayRows = gauge(
   'Executions on days without a partition of their own, counted every hour up to 10,000',
 );
 
-/**
- * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and creates the coming days.
- * Days are dropped as a whole, because deleting rows is slow.
- */
+/** Drops days older than METRICS_RETENTION_DAYS as a whole, deletes expired payloads, and creates the coming days. */
 @Injectable()
 export class MetricsRetention extends TableRetention {
   private readonly days: number;

@@ -90,7 +90,6 @@ export class CleanupQuery {
 /** A recorded execution. Durations in milliseconds, sizes in bytes. */
 export class ExecutionView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', "The execution's id") metricId!: string;
-
   @Example('log_summary') toolName!: string;
   @Example('user-123') userId!: string;
   @Example('support', '`default` if its call named none') project!: string;
@@ -98,31 +97,24 @@ export class ExecutionView {
   @NullableText('req-789') requestId!: string | null;
   @NullableText('inv-1') investigationId!: string | null;
   @NullableText('run-1') runId!: string | null;
-
   @NullableText(
     '7bba9f33312b3dbb8b2c2c62bb7abe2d',
     'The trace that contains this execution: that of `traceparent`, else its own',
   )
   traceId!: string | null;
-
   @NullableText('086e83747d0e381e', "The caller's span") parentSpanId!: string | null;
-
   /** A row with another status counts in totals only. */
   @Example('error', 'success, error or timeout') status!: string;
-
   @Example(150, 'Milliseconds') executionTimeMs!: number;
   @NullableText('tool_error') errorType!: string | null;
   @NullableText('The log file does not exist') errorMessage!: string | null;
-
   @NullableText(
     '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
     "SHA-256 over the input's canonical JSON",
   )
   parametersHash!: string | null;
-
   @Example(42, 'Bytes') inputSize!: number;
   @Example(1024, 'Bytes') outputSize!: number;
-
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
@@ -133,20 +125,14 @@ export class ExecutionView {
       'the error that its result reports (`semanticError`), who marked it as wrong and when (`marked`)',
   })
   metadata!: Readonly<Record<string, unknown>>;
-
   @Example(false, 'A test call: statistics do not count it') isTest!: boolean;
-
   @Example('tool', "A tool, or an MCP server's resource, prompt or completion, which statistics do not count")
   kind!: string;
-
   @Example(true, "The failure is the tool's own and feeds its circuit") toolFault!: boolean;
-
   @NullableText(null, 'Why the answer of a successful execution was wrong; null if nobody marked it')
   semanticFailure!: string | null;
-
   /** To the millisecond. */
   @Example('2026-01-23T10:30:00.000Z', 'Start of the execution') recordedAt!: Date;
-
   @OptionalExample(
     '{"path":"/var/log/syslog"}',
     'Input in one line of at most 200 characters, if the tool captures it and the caller has the scope `tools:admin`',
@@ -221,17 +207,14 @@ export class SeriesQuery extends PeriodQuery {
   readonly bucketMs?: number;
 }
 
-const Duration = (example: number, description = 'null without calls'): PropertyDecorator =>
-  NullableNumber(example, description);
-
 export class SeriesFiguresView {
   @Example(100) readonly calls!: number;
   @Example(3) readonly errors!: number;
   @Example(2) readonly timeouts!: number;
   @Example(4, 'Answers that report an error, or were marked as wrong') readonly findings!: number;
-  @Duration(150.5) readonly avgTimeMs!: number | null;
-  @Duration(120, 'At most 2 % off') readonly p50TimeMs!: number | null;
-  @Duration(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
+  @NullableNumber(150.5, 'null without calls') readonly avgTimeMs!: number | null;
+  @NullableNumber(120, 'At most 2 % off') readonly p50TimeMs!: number | null;
+  @NullableNumber(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
 }
 
 export class SeriesPointView extends SeriesFiguresView {

@@ -35,23 +35,23 @@ import {
 } from './queries/tool-figures.js';
 
 /** An ended execution, as a circuit counts it. `at` is the end. */
-export interface FaultSample {
+interface FaultSample {
   readonly tool: string;
   readonly at: Date;
   readonly fault: boolean;
 }
 
-/** The last use of a tool; null if it was on an earlier day than the queried one. */
+/** The last use of a tool. */
 interface LastUse {
   readonly toolName: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; null if it was on an earlier day than the queried one. */
   readonly lastUsed: number | null;
 }
 
-/** The execution after a mark was set or removed. `isNew`: it had no finding before. */
+/** An execution whose mark was set or removed. `isNew`: it has a mark and had no finding before. */
 type MarkedExecution = Readonly<{ project: string; tool: string; isNew: boolean }>;
 
-/** Name of the counter of executions that were marked as wrong. */
+/** Name of the counter of executions whose answer reports an error, or that were marked as wrong. */
 export const findingsName = 'toolkeeper_semantic_findings_total';
 
 /** The outcome of an execution. */
@@ -98,9 +98,7 @@ export class ToolMetricsRepository {
     return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
   }
 
-  /**
-   * Figures by tool name, from one snapshot. Tools without calls in the period are absent.
-   */
+  /** Figures by tool name, from one snapshot. Tools without calls in the period are absent. */
   async getFigures(since: Date, until: Date, wanted: CountsWanted): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
     const byTool = Map.groupBy(await this.counts(since, until, wanted), ({ toolName }) => toolName);
@@ -115,11 +113,7 @@ export class ToolMetricsRepository {
     return this.run<SeriesRow>(selectSeries({ ...range, projects: this.projects }, tool));
   }
 
-  /**
-   * Calls and failures per bucket, by tool name. Tools without calls are absent.
-   * @param points number of buckets; the last one is not over yet
-   * @param tools default: all
-   */
+  /** Calls and failures by tool (default: all with calls) and bucket. The last of the `points` buckets is not over yet. */
   async getTrends(
     until: Date,
     bucketMs: number,
@@ -130,11 +124,11 @@ export class ToolMetricsRepository {
     const from = new Date(to - points * bucketMs);
     assertCountable(this, from, new Date(to));
     const range = { from, to: new Date(to), bucketMs, projects: this.projects };
-    const none = (): number[] => Array.from({ length: points }, () => 0);
+    const zeros = (): number[] => Array.from({ length: points }, () => 0);
     const trends = new Map<string, Trend>();
     for (const row of await this.run<TrendRow>(selectTrends(range, tools))) {
       const { toolName, at, calls, failures, callerErrors } = row;
-      const trend = trends.get(toolName) ?? { calls: none(), failures: none(), callerErrors: none() };
+      const trend = trends.get(toolName) ?? { calls: zeros(), failures: zeros(), callerErrors: zeros() };
       trends.set(toolName, trend);
       trend.calls[at] = calls;
       trend.failures[at] = failures;
@@ -179,8 +173,8 @@ export class ToolMetricsRepository {
     query: sql.ExecutionFilter & { readonly limit: number; readonly after?: sql.PagePosition },
   ): Promise<ExecutionView[]> {
     const { limit, after, ...filter } = query;
-    const own = { ...filter, projects: this.projects };
-    return this.run<ExecutionView>(sql.selectExecutions(own, limit, after));
+    const inProjects = { ...filter, projects: this.projects };
+    return this.run<ExecutionView>(sql.selectExecutions(inProjects, limit, after));
   }
 
   /** Repeated calls with the same input, by tool and investigation; most repetitions first. */
@@ -190,11 +184,9 @@ export class ToolMetricsRepository {
 
   async getExecution(id: string): Promise<ExecutionView | undefined> {
     if (!isUuid(id)) return undefined;
-    const [metric] = await this.selectInProjects<ExecutionView>(sql.selectExecution, [
-      id,
-      ...recordedBetween(id),
-    ]);
-    return metric;
+    const values = [id, ...recordedBetween(id)];
+    const [execution] = await this.selectInProjects<ExecutionView>(sql.selectExecution, values);
+    return execution;
   }
 
   /**
@@ -234,10 +226,7 @@ export class ToolMetricsRepository {
     return this.select<FaultSample>(newest, [since, maxExecutionTime, sanitisedText(tool), limit]);
   }
 
-  /**
-   * Calls that count for circuits, and the faults among them, at all replicas. Failed starts do not count: they may concern
-   * one replica only, for example if a file is missing there.
-   */
+  /** Calls and faults for circuits, of all replicas. Failed starts do not count: they may concern one replica only. */
   async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
     // The end of this minute, so that cells are read instead of executions.
     const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
@@ -260,33 +249,22 @@ export class ToolMetricsRepository {
 
   /** All failed executions of a period in groups, the most frequent first; test calls excluded. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<sql.FailureGroup[]> {
-    return this.selectInProjects<sql.FailureGroup>(sql.selectFailureGroups, [
-      sanitisedText(tool),
-      since,
-      until,
-    ]);
+    const values = [sanitisedText(tool), since, until];
+    return this.selectInProjects<sql.FailureGroup>(sql.selectFailureGroups, values);
   }
 
   /** The newest failure of each tool, by tool name; callers' errors and test calls excluded. */
   async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, sql.LastFailure>> {
     if (tools.length === 0) return new Map();
     const values = [tools.map(sanitisedText), since, maxCountedAround];
-    const rows = await this.selectInProjects<sql.LastFailure & { tool: string }>(
-      sql.selectLastFailures,
-      values,
-    );
-    return new Map(rows.map((row) => [row.tool, row]));
+    return this.selectByTool<sql.LastFailure>(sql.selectLastFailures, values);
   }
 
   /** The first failure of each tool in the minute in which it began to fail, by tool name. */
   async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, sql.FirstFailure>> {
     if (minutes.size === 0) return new Map();
     const values = [[...minutes.keys()].map(sanitisedText), [...minutes.values()]];
-    const rows = await this.selectInProjects<sql.FirstFailure & { tool: string }>(
-      sql.selectFirstFailures,
-      values,
-    );
-    return new Map(rows.map((row) => [row.tool, row]));
+    return this.selectByTool<sql.FirstFailure>(sql.selectFirstFailures, values);
   }
 
   /** The newest executions of all time, test calls excluded. */
@@ -309,6 +287,12 @@ export class ToolMetricsRepository {
   /** @param statement whose last parameter is the projects */
   private selectInProjects<Row>(statement: string, parameters: unknown[]): Promise<Row[]> {
     return this.select<Row>(statement, [...parameters, this.projects]);
+  }
+
+  /** The rows of `selectInProjects` by their tool. */
+  private async selectByTool<Row>(statement: string, parameters: unknown[]): Promise<Map<string, Row>> {
+    const rows = await this.selectInProjects<Row & { tool: string }>(statement, parameters);
+    return new Map(rows.map((row) => [row.tool, row]));
   }
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

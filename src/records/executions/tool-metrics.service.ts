@@ -10,7 +10,7 @@ import type * as dto from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { assertCountable, ToolMetricsRepository } from './tool-metrics.repository.js';
-import { isCountedFromExecutions } from './queries/callers.sql.js';
+import { type CallersFilter, isCountedFromExecutions } from './queries/callers.sql.js';
 import { RefusedCallers } from './rollups/refused-callers.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
@@ -26,10 +26,7 @@ const selectPayload = `
 const selectPreviews = `
   SELECT metric_id AS id, preview FROM execution_payloads WHERE metric_id = ANY ($1::uuid[]) AND recorded_at > $2`;
 
-/**
- * Executions, their captured payloads and their statistics for REST. The journal's drain writes payloads, so routes wait
- * for it (UpToDateInterceptor).
- */
+/** Executions, captured payloads and statistics for REST. The journal's drain writes payloads: see UpToDateInterceptor. */
 @Injectable()
 export class ToolMetricsService {
   private readonly captureTtlMs: number;
@@ -108,10 +105,7 @@ export class ToolMetricsService {
   /** An execution in the caller's projects. @throws Problem `not_found` */
   async execution(id: string, caller: Reader = {}): Promise<dto.ExecutionView> {
     const repository = this.repository.within(caller);
-    const find = (): Promise<dto.ExecutionView | undefined> => repository.getExecution(id);
-    const metric = (await find()) ?? (await this.flush().then(find));
-    if (!metric) throw noSuchExecution(id);
-    return metric;
+    return this.find(id, () => repository.getExecution(id));
   }
 
   /** Marks a wrong answer. @param reason null removes the mark @returns the execution's project @throws Problem `not_found` */
@@ -121,34 +115,21 @@ export class ToolMetricsService {
     caller: Partial<Pick<Principal, 'projects' | 'userId'>> = {},
   ): Promise<string> {
     const repository = this.repository.within(caller);
-    const mark = (): Promise<string | undefined> => repository.markSemanticFailure(id, reason, caller.userId);
-    const project = (await mark()) ?? (await this.flush().then(mark));
-    if (project === undefined) throw noSuchExecution(id);
-    return project;
+    return this.find(id, () => repository.markSemanticFailure(id, reason, caller.userId));
   }
 
   /** Calls, failures and refusals by caller, by default of the last 24 hours. @throws Problem `invalid_request` */
   async callers(query: dto.CallersQuery, caller: Reader): Promise<Page<dto.CallersView>> {
-    const { since, until = new Date(), ...filter } = query;
-    assertInOrder(since, until);
-    const range = { since: since ?? new Date(until.getTime() - dayMs), until };
-    assertReadable(filter, until.getTime() - range.since.getTime());
+    const filter = { ...query, ...periodOf(query) };
+    assertReadable(filter);
     await this.refused.flush();
-    return {
-      data: await this.repository.within(caller).getCallers({ ...filter, ...range }),
-      nextCursor: null,
-    };
+    return { data: await this.repository.within(caller).getCallers(filter), nextCursor: null };
   }
 
   /** Duplicate calls, by default of the last 24 hours. */
-  async duplicates(
-    { since, until = new Date(), ...filter }: dto.DuplicatesQuery,
-    caller: Reader,
-  ): Promise<Page<dto.DuplicatesView>> {
-    assertInOrder(since, until);
-    const range = { since: since ?? new Date(until.getTime() - dayMs), until };
-    const data = await this.repository.within(caller).getDuplicates({ ...filter, ...range });
-    return { data, nextCursor: null };
+  async duplicates(query: dto.DuplicatesQuery, caller: Reader): Promise<Page<dto.DuplicatesView>> {
+    const filter = { ...query, ...periodOf(query) };
+    return { data: await this.repository.within(caller).getDuplicates(filter), nextCursor: null };
   }
 
   async tools(): Promise<Page<string>> {
@@ -162,9 +143,8 @@ export class ToolMetricsService {
   /** Deletes expired payloads in batches, so that no statement takes long. */
   async deleteOldPayloads(): Promise<void> {
     const oldest = this.oldestPayload();
-    for (let deleted = batchSize; deleted === batchSize;) {
+    for (let deleted = batchSize; deleted === batchSize;)
       [, deleted] = await this.db.query<[unknown, number]>(deleteBatch, [oldest]);
-    }
   }
 
   /**
@@ -191,14 +171,18 @@ export class ToolMetricsService {
     return new Date(Date.now() - this.captureTtlMs);
   }
 
-  /** Waits until all executions that ended before are committed, unless the database is unavailable. */
-  private async flush(): Promise<void> {
-    await this.recorder.flush().catch(() => undefined);
+  /** Looks for an execution; if it is not stored, again after the journal's records are. @throws Problem `not_found` */
+  private async find<T>(id: string, look: () => Promise<T | undefined>): Promise<T> {
+    const found =
+      (await look()) ??
+      (await this.recorder
+        .flush()
+        .catch(() => undefined)
+        .then(look));
+    if (found !== undefined) return found;
+    throw new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
   }
 }
-
-const noSuchExecution = (id: string): Problem =>
-  new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
 
 /** @throws Problem `invalid_request` */
 function assertInOrder(since: Date | undefined, until: Date | undefined): void {
@@ -206,12 +190,18 @@ function assertInOrder(since: Date | undefined, until: Date | undefined): void {
   throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
 }
 
+/** The period of a query, by default the last 24 hours. @throws Problem `invalid_request` */
+function periodOf({ since, until = new Date() }: dto.PeriodQuery): { since: Date; until: Date } {
+  assertInOrder(since, until);
+  return { since: since ?? new Date(until.getTime() - dayMs), until };
+}
+
 /** Limits queries that read single executions to one tool and a day. @throws Problem `invalid_request` */
-function assertReadable({ by, tool }: dto.CallersQuery, periodMs: number): void {
+function assertReadable({ by, tool, since, until }: CallersFilter): void {
   if (!isCountedFromExecutions(by)) return;
   if (tool === undefined) throw invalidRequest({ pointer: '/tool', detail: `is needed with by=${by}` });
   const detail = `may be at most 24 hours before until with by=${by}: single executions are counted`;
-  if (periodMs > dayMs) throw invalidRequest({ pointer: '/since', detail });
+  if (until.getTime() - since.getTime() > dayMs) throw invalidRequest({ pointer: '/since', detail });
 }
 
 /** The key of a position, for a cursor. */

@@ -8,16 +8,13 @@ import { sqlStateOf } from '../../base/database/transient-error.js';
 import { answerCalls, tellOwner, WorkerCalls } from '../../base/common/worker-calls.js';
 
 /** Settings with which a drain is started. */
-export interface DrainOrders extends DrainSettings {
+interface DrainOrders extends DrainSettings {
   /** Pause between two reads of the journal if there was nothing to do, in milliseconds. */
   readonly intervalMs: number;
 }
 
-/**
- * `flush`: read the journal now, and answer when all its present records are committed. `finish`: the same for a journal whose
- * writer has closed; the drain then ends.
- */
-export type DrainRequest = 'flush' | 'finish';
+/** `flush`: read the journal, and answer when its records are committed. `finish`: the same for a closed journal, then end. */
+type DrainRequest = 'flush' | 'finish';
 
 /** A request that is not answered yet. */
 interface OpenRequest extends PromiseWithResolvers<void> {

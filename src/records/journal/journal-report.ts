@@ -13,7 +13,7 @@ interface JournalOwner {
 }
 
 /** Names of a journal for operators: name and help of each metric, event and message of each log entry. */
-export interface JournalNames {
+interface JournalNames {
   readonly owner: Type<JournalOwner>;
   readonly gauges: Readonly<Record<keyof typeof gaugeValues, NameAndText>>;
   readonly counters: Readonly<Partial<Record<JournalNews['event'], NameAndText>>>;

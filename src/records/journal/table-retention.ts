@@ -2,10 +2,7 @@ import { Inject, Logger, type OnApplicationBootstrap, type OnApplicationShutdown
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { Replicas } from '../../base/database/replicas.js';
 
-/**
- * Deletes a table's old rows. `run` is called at an interval on every replica, and right after an election; only the elected
- * replica deletes.
- */
+/** Deletes a table's old rows. Runs at an interval and after each election; only the elected replica deletes. */
 export abstract class TableRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
   private readonly loop: IntervalLoop;

@@ -24,10 +24,7 @@ export function sinkSettings(
   return { url: sessionUrl, connectTimeoutMs, queryTimeoutMs };
 }
 
-/**
- * Writes a journal's records to their table, and refused ones to `<table>_quarantine`. It has its own connection, which is
- * replaced after each failure.
- */
+/** Writes records to a table, and refused ones to `<table>_quarantine`, by a connection that is replaced after a failure. */
 export abstract class TableSink<Row> implements DrainSink {
   private client: pg.Client | undefined;
 

@@ -21,10 +21,7 @@ export interface ToolMessageError {
   readonly message: string;
 }
 
-/**
- * A span as it is stored: in the journal as JSON, in the table `spans` with a column per member. Absent values are null.
- * Times are in microseconds since the epoch, costs in US dollars.
- */
+/** A stored span. Absent values are null, times are in microseconds since the epoch, costs in US dollars. */
 export interface SpanRow {
   readonly project: string;
   readonly traceId: string;

@@ -76,11 +76,7 @@ function newIngest(
     SpanNews,
     SpanRetention,
     TraceReads,
-    {
-      provide: SpanIngest,
-      inject: [getDataSourceToken(), APP_CONFIG, spanReport],
-      useFactory: newIngest,
-    },
+    { provide: SpanIngest, inject: [getDataSourceToken(), APP_CONFIG, spanReport], useFactory: newIngest },
   ],
   exports: [SpanIngest, TraceReads],
 })

@@ -1,5 +1,12 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiPropertyOptional, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, type Type } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiPropertyOptional,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import { errorTable, type ProblemCode } from '../../base/common/errors.js';
 import { Example, OneOfThese } from './dto.js';
 
@@ -46,6 +53,20 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
+/** Describes a route, its response and its problems, for the OpenAPI document. */
+export const Answers = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ...(problems.length > 0 ? [ApiProblems(...problems)] : []),
+  );
+
+/** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];
   const type = problemType(code);

@@ -4,7 +4,7 @@ import { noLlm } from '../../llm/llm.module.js';
 import type { Tool, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { SpanView } from '../../../records/spans/reads/trace-views.dto.js';
-import { spanTextsOf } from '../../../records/spans/ingest/span-texts.js';
+import { spanContentsOf } from '../../../records/spans/ingest/span-texts.js';
 import type { TraceReads } from '../../../records/spans/reads/trace-reads.js';
 import { ids, misuse, distinctSpans, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis-answer.js';
@@ -77,7 +77,7 @@ export const analyzeWithLlmTool = ({ analyst, reads, onAnalysed }: AnalysisServi
 
 /** A span with its input and output; with all its attributes as output if neither is found in them. */
 function withTexts({ attribute = {}, ...span }: SpanView): AnalysedSpan {
-  const { input, output } = spanTextsOf({ kind: span.kind, attribute });
+  const { input, output } = spanContentsOf({ kind: span.kind, attribute });
   return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };
 }
 

@@ -1,7 +1,7 @@
 import { hourMs } from '../../../base/common/clock.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { callerSpans } from '../rollups/callers.sql.js';
+import { callerCellLengths } from '../rollups/callers.sql.js';
 import { countedColumns, isCounted, periodParts } from '../rollups/rollup.sql.js';
 import type { CallersQuery } from '../tool-metrics.dto.js';
 
@@ -21,19 +21,21 @@ export const selectCallers = ({ by, tool, projects, since, until, limit }: Calle
     const within = (time: string, from: number, to: number): string =>
       `${time} >= ${values.add(new Date(from))} AND ${time} < ${values.add(new Date(to))}`;
     const startOfHour = (time: Date): number => Math.floor(time.getTime() / hourMs) * hourMs;
-    const cells = (): string[] =>
-      periodParts(
-        new Date(startOfHour(since)),
-        new Date(startOfHour(until) + hourMs - 1),
-        callerSpans,
-      ).cells.map(({ seconds, from, to }) => `seconds = ${seconds} AND ${within('starts_at', from, to)}`);
+    const cells = (): string[] => {
+      const end = startOfHour(until) + hourMs - 1;
+      const parts = periodParts(new Date(startOfHour(since)), new Date(end), callerCellLengths);
+      return parts.cells.map(
+        ({ seconds, from, to }) => `seconds = ${seconds} AND ${within('starts_at', from, to)}`,
+      );
+    };
     const counted = isCountedFromExecutions(by)
       ? `SELECT ${countedColumns}, investigation_id AS investigation, metadata->>'revision' AS revision,
                 1 AS calls, (status <> 'success')::int AS failures, NULL::int AS refusals
          FROM tool_metrics WHERE ${isCounted} AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`
       : `SELECT * FROM tool_caller_rollups WHERE ${cells().join(' OR ')}`;
     return `
-    SELECT ${by} COLLATE "C" AS name, ${by === 'investigation' ? 'project' : 'NULL'} AS project, sum(calls)::float8 AS calls, sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals
+    SELECT ${by} COLLATE "C" AS name, ${by === 'investigation' ? 'project' : 'NULL'} AS project, sum(calls)::float8 AS calls,
+           sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals
     FROM (${counted}) AS counted
     WHERE true ${tool === undefined ? '' : `AND tool_name = ${values.add(sanitisedText(tool))}`}
       ${projects ? `AND project = ANY (${values.add(projects.map(sanitisedText))}::text[])` : ''}

@@ -25,7 +25,7 @@ type CallCounts = Required<
 >;
 
 /** The figures that make a tool's grade. */
-export interface ToolFigures extends CallCounts {
+interface ToolFigures extends CallCounts {
   /** Executions marked by a reader because the answer was wrong, including successful ones. */
   readonly semanticFailureCount: number;
   /** Number of failures by callers: inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's. */
@@ -37,9 +37,7 @@ export interface ToolFigures extends CallCounts {
 }
 
 /** Durations of the calls, in milliseconds; at most 2 % off. */
-export interface LatencyFigures extends Required<
-  Pick<ToolStatsView, 'p50TimeMs' | 'p95TimeMs' | 'p99TimeMs'>
-> {
+interface LatencyFigures extends Required<Pick<ToolStatsView, 'p50TimeMs' | 'p95TimeMs' | 'p99TimeMs'>> {
   readonly latency: LatencyHistogram;
 }
 
@@ -85,13 +83,10 @@ function countsOf(rows: readonly CountedRow[]): CallCounts {
   };
 }
 
-const semanticFailuresOf = (rows: readonly CountedRow[]): number =>
-  sumOf(rows, (row) => row.semanticFailures);
-
 /** Figures of one tool. @param rows of the tool, at least one */
 export const figuresOf = (rows: readonly CountedRow[]): ToolFigures => ({
   ...countsOf(rows),
-  semanticFailureCount: semanticFailuresOf(rows),
+  semanticFailureCount: sumOf(rows, (row) => row.semanticFailures),
   callerErrors: sumOf(rows, (row) => row.callerErrors),
   firstMs: Math.min(...rows.map((row) => row.firstMs)),
   firstFailureMs: Math.min(...rows.filter(({ status }) => status !== 'success').map((row) => row.firstMs)),
@@ -130,7 +125,7 @@ export function filledStats(
     totalOutputBytes: sumOf(rows, (row) => row.outputBytes),
     period,
     ...percentiles,
-    semanticFailureCount: semanticFailuresOf(rows),
+    semanticFailureCount: sumOf(rows, (row) => row.semanticFailures),
     errorTypes: failuresByType(rows),
   };
 }
@@ -184,10 +179,7 @@ const maxDefaultPoints = 120;
 /** Max buckets if the width is given. */
 const maxPoints = 1_500;
 
-/**
- * The buckets that cover a period. Without a given width, the smallest that makes at most 120 points.
- * @throws Problem `invalid_request` naming the field
- */
+/** The buckets of a period; by default the shortest that are at most 120. @throws Problem `invalid_request` naming the field */
 export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery): SeriesRange {
   const [first, last] = [since?.getTime() ?? until.getTime() - dayMs, until.getTime()];
   if (first > last) throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });

@@ -1,4 +1,4 @@
-import { own, shown } from '../../../../migrations/0003-spans.sql.js';
+import { own as ofSpan, shown as whereSpan } from '../../../../migrations/0003-spans.sql.js';
 import type { Reader } from '../../../web/contract/principal.js';
 import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
@@ -6,9 +6,9 @@ import {
   hasFinding,
   inProjects,
   isCounted,
+  lengthsTable,
   ranElsewhere,
   rowProject,
-  spansList,
   startOf,
 } from '../rollups/rollup.sql.js';
 import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
@@ -28,10 +28,7 @@ export interface FailureGroup {
   readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
 }
 
-/**
- * Failures of a tool, grouped by type and message. All digits count as equal, so that messages with numbers make few groups.
- * Parameters: tool, since, until, projects.
- */
+/** Failures of a tool by type and message, in which all digits count as equal. Parameters: tool, since, until, projects. */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
          min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
@@ -165,10 +162,7 @@ export const selectToolNames = `
 /** A time as milliseconds since the epoch, which the driver reads 20 times as fast as a date. */
 const inMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8`;
 
-/**
- * The newest day of each tool, and its last use on the given day; null if its newest day is another. Tools with test calls only
- * are absent. Parameters: start of a day.
- */
+/** The newest day of each tool with calls, and its last use if that is the given day, else null. Parameters: start of a day. */
 export const selectLastUses = `
   SELECT known.tool_name AS "toolName", ${inMs('known.day')} AS day, ${inMs('max(cell.last_at)')} AS "lastUsed"
   FROM tool_last_days AS known
@@ -213,14 +207,14 @@ export const countFailures = `
 /** The last execution of a page. The next page has older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
-/** Conditions on executions, all of which must hold. Time bounds are inclusive. */
+/** Conditions on executions, all of which must hold. Time bounds are inclusive. Only executions with a trace are spans. */
 export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
   Reader & {
     /** Whether only errors and timeouts are listed. */
     readonly failed?: boolean;
-    /** Only executions that are spans of this trace. */
+    /** The trace of which an execution is a span. */
     readonly traceId?: string;
-    /** Only executions that are spans of this thread. */
+    /** The thread of which an execution is a span. */
     readonly threadId?: string;
   };
 
@@ -228,7 +222,7 @@ export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
 export const selectExecutions = (filter: ExecutionFilter, limit: number, after?: PagePosition): Statement =>
   statement((values) => {
     const conditions = ['true'];
-    const where = (comparison: string, value: unknown): void => {
+    const compare = (comparison: string, value: unknown): void => {
       if (value !== undefined) conditions.push(`${comparison} ${values.add(value)}`);
     };
     const { status, errorType, userId, slowMs = 0, failed = false } = filter;
@@ -236,23 +230,23 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
       const [at, id] = [values.add(after.recordedAt), values.add(after.metricId)];
       conditions.push(`(recorded_at, metric_id) < (${at}::timestamptz, ${id}::uuid)`, `recorded_at <= ${at}`);
     }
-    where('recorded_at >=', filter.since);
-    where('recorded_at <=', filter.until);
-    where('tool_name =', filter.tool);
-    where('kind =', filter.kind);
-    where('status =', status);
-    where('error_type =', errorType);
-    where('investigation_id =', filter.investigationId);
-    where('run_id =', filter.runId);
-    where('user_id =', userId);
-    where('session_id =', filter.sessionId);
-    where('request_id =', filter.requestId);
+    compare('recorded_at >=', filter.since);
+    compare('recorded_at <=', filter.until);
+    compare('tool_name =', filter.tool);
+    compare('kind =', filter.kind);
+    compare('status =', status);
+    compare('error_type =', errorType);
+    compare('investigation_id =', filter.investigationId);
+    compare('run_id =', filter.runId);
+    compare('user_id =', userId);
+    compare('session_id =', filter.sessionId);
+    compare('request_id =', filter.requestId);
     if (filter.projects) conditions.push(inProjects(values.add(filter.projects)));
-    where('execution_time_ms >=', filter.slowMs);
+    compare('execution_time_ms >=', filter.slowMs);
     if (filter.finding !== undefined) conditions.push(filter.finding ? hasFinding : `NOT ${hasFinding}`);
-    where('trace_id =', filter.traceId);
-    where(`${own.threadId} =`, filter.threadId);
-    if ((filter.traceId ?? filter.threadId) !== undefined) conditions.push(shown.replace('WHERE ', ''));
+    compare('trace_id =', filter.traceId);
+    compare(`${ofSpan.threadId} =`, filter.threadId);
+    if ((filter.traceId ?? filter.threadId) !== undefined) conditions.push(whereSpan.replace('WHERE ', ''));
     if (failed) conditions.push(`status IN ('error', 'timeout')`);
     if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
       conditions.push(`status <> 'success'`);
@@ -325,7 +319,7 @@ export const markSemanticFailure = `
     )
     SELECT seconds, ${startOf('seconds', 'recorded_at')}, tool_name, status,
            error_type, is_test, $5::int, 0, 0, 0, 0, change, '', CASE WHEN reported THEN 0 ELSE change END
-    FROM marked CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
+    FROM marked CROSS JOIN ${lengthsTable}
     WHERE change <> 0
     ORDER BY 1, 2
     ON CONFLICT (seconds, starts_at, tool_name, status, error_type, is_test, writer)

@@ -1,23 +1,18 @@
 /** Name of the row that sums all callers beyond the cap. */
 export const otherCallers = 'other';
 
-/** Lengths of the periods in which calls are counted by caller, in seconds. */
-export const callerSpans = [3_600, 86_400] as const;
+/** Lengths of the cells in which calls are counted by caller, in seconds. */
+export const callerCellLengths = [3_600, 86_400] as const;
 
-/** Length of the periods in which refusals are counted by code. Their cells have the code in the column of the caller. */
-const codeSeconds = 300;
-/** The same length in milliseconds. */
-export const codeSpanMs = codeSeconds * 1_000;
+/** Length of the cells in which refusals are counted by code, in seconds. They have the code in the column of the caller. */
+export const codeCellLength = 300;
 
 /** Primary key of tool_caller_rollups. */
 const key = 'seconds, starts_at, tool_name, project, caller, writer';
 /** SQL for the start of the cell that a time belongs to. */
 const cellStart = `date_bin(seconds * interval '1 second', at, '1970-01-01 00:00:00+00')`;
 
-/**
- * Adds rows to the rollups, sorted so that writers do not deadlock.
- * @param rows SQL for rows of seconds, at, tool_name, project, caller, calls, failures and refusals
- */
+/** Adds rows (seconds, at, tool_name, project, caller, calls, failures, refusals), sorted so that writers do not deadlock. */
 const addToCells = (rows: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
   SELECT seconds, ${cellStart} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
@@ -39,7 +34,7 @@ export const countCallers = (writer: string, others: string): string =>
     `SELECT seconds, date_bin('1 hour', recorded_at, '1970-01-01 00:00:00+00') AS at, tool_name, project,
             CASE WHEN cardinality(${others}::uuid[]) > 0 AND metric_id IN (SELECT unnest(${others}::uuid[])) THEN '${otherCallers}' ELSE user_id END AS caller,
             count(*) AS calls, count(*) FILTER (WHERE status <> 'success') AS failures, 0 AS refusals
-     FROM counted CROSS JOIN (VALUES ${callerSpans.map((span) => `(${span})`).join(', ')}) AS spans (seconds)
+     FROM counted CROSS JOIN (VALUES ${callerCellLengths.map((seconds) => `(${seconds})`).join(', ')}) AS lengths (seconds)
      WHERE NOT is_test
      GROUP BY 1, 2, 3, 4, 5`,
     writer,
@@ -50,7 +45,7 @@ export const addRefusals = addToCells(
   `SELECT *, 0 AS calls, 0 AS failures
    FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
      AS refused (at, tool_name, project, by, code, refusals)
-     CROSS JOIN LATERAL (VALUES ${callerSpans.map((span) => `(${span}, by)`).join(', ')}, (${codeSeconds}, code)) AS spans (seconds, caller)`,
+     CROSS JOIN LATERAL (VALUES ${callerCellLengths.map((seconds) => `(${seconds}, by)`).join(', ')}, (${codeCellLength}, code)) AS cells (seconds, caller)`,
   '$7::int',
 );
 
@@ -60,7 +55,7 @@ export const selectRefusals = `
   FROM (
     SELECT tool_name AS tool, caller AS code, sum(refusals)::int AS count
     FROM tool_caller_rollups
-    WHERE seconds = ${codeSeconds} AND starts_at > $1 AND ($2::text[] IS NULL OR project = ANY ($2))
+    WHERE seconds = ${codeCellLength} AND starts_at > $1 AND ($2::text[] IS NULL OR project = ANY ($2))
     GROUP BY 1, 2
   ) AS refused
   GROUP BY tool`;

@@ -1,13 +1,11 @@
 import type { DataSource } from 'typeorm';
 import { dayMs } from '../../../base/common/clock.js';
 import { DayPartitions } from '../../../base/database/day-partitions.js';
-import { callerSpans, codeSpanMs } from './callers.sql.js';
+import { callerCellLengths, codeCellLength } from './callers.sql.js';
 
 const daySeconds = dayMs / 1_000;
 /** Max executions outside of all partitions that are counted. */
 const maxCountedInDefault = 10_000;
-/** Lengths of the cells in tool_caller_rollups, in seconds. */
-const callerCellSeconds = [codeSpanMs / 1_000, ...callerSpans];
 
 /** Deletes the tools that were last executed before $1, the start of a day. Rows that are being updated are skipped. */
 const forgetTools = `
@@ -17,6 +15,11 @@ const forgetTools = `
   DELETE FROM tool_last_days AS known
   USING unused
   WHERE known.tool_name = unused.tool_name AND known.is_test = unused.is_test`;
+
+/** Deletes the cells of callers before $1. All lengths are named, because they begin the primary key. */
+const deleteCallerCells = `
+  DELETE FROM tool_caller_rollups
+  WHERE seconds IN (${[codeCellLength, ...callerCellLengths].join(', ')}) AND starts_at < $1`;
 
 /** The daily partitions (UTC) of tool_metrics and tool_metric_rollups. */
 export class MetricPartitions {
@@ -32,9 +35,8 @@ export class MetricPartitions {
     for (let ahead = 0; ahead <= days; ahead += 1) {
       const day = new Date(Date.now() + ahead * dayMs).toISOString().slice(0, 10);
       const isNew = await this.partitions.locking(async (db) => {
-        const [row] = await db.query<{ made: boolean }[]>('SELECT make_tool_metrics_day($1::date) AS made', [
-          day,
-        ]);
+        const makeDay = 'SELECT make_tool_metrics_day($1::date) AS made';
+        const [row] = await db.query<{ made: boolean }[]>(makeDay, [day]);
         return row?.made ?? false;
       });
       if (isNew) made += 1;
@@ -57,8 +59,7 @@ export class MetricPartitions {
     for (const day of await this.partitions.days()) if (day < firstKept) removed += await this.drop(day);
     removed += await this.emptyDefault(new Date(firstKept));
     await this.db.query(forgetTools, [new Date(firstKept)]);
-    const deleteCallers = `DELETE FROM tool_caller_rollups WHERE seconds IN (${callerCellSeconds.join(', ')}) AND starts_at < $1`;
-    await this.db.query(deleteCallers, [new Date(firstKept)]);
+    await this.db.query(deleteCallerCells, [new Date(firstKept)]);
     await this.db.query('DELETE FROM call_runs WHERE last_ms < $1', [firstKept]);
     return removed;
   }
@@ -77,14 +78,11 @@ export class MetricPartitions {
   /** Deletes executions of days without a partition, and their rollups. A rollup spans at most a day, so none is divided. */
   private async emptyDefault(firstKept: Date): Promise<number> {
     return this.partitions.locking(async (db) => {
-      await db.query(
-        'LOCK TABLE tool_metrics_default, tool_metric_rollups_default IN SHARE ROW EXCLUSIVE MODE',
-      );
+      const tables = 'tool_metrics_default, tool_metric_rollups_default';
+      await db.query(`LOCK TABLE ${tables} IN SHARE ROW EXCLUSIVE MODE`);
       await db.query('DELETE FROM tool_metric_rollups_default WHERE starts_at < $1', [firstKept]);
-      const [, deleted] = await db.query<[unknown, number]>(
-        'DELETE FROM tool_metrics_default WHERE recorded_at < $1',
-        [firstKept],
-      );
+      const deleteRows = 'DELETE FROM tool_metrics_default WHERE recorded_at < $1';
+      const [, deleted] = await db.query<[unknown, number]>(deleteRows, [firstKept]);
       return deleted;
     });
   }

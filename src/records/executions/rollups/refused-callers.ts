@@ -6,13 +6,13 @@ import { sanitisedText } from '../../../base/common/pg-text.js';
 import { CallEvents } from '../../../web/contract/call-events.js';
 import { directSlot } from '../execution-record.js';
 import { CallerCap } from './caller-cap.js';
-import { addRefusals, codeSpanMs, otherCallers, selectRefusals } from './callers.sql.js';
+import { addRefusals, codeCellLength, otherCallers, selectRefusals } from './callers.sql.js';
 
 /** Interval of writes to the database. */
 const writeEveryMs = 10_000;
 
 /** Number of refusals with the same code. */
-export interface RefusalCount {
+interface RefusalCount {
   readonly code: string;
   readonly count: number;
 }
@@ -37,7 +37,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     events.subscribe('refused', ({ tool, refusal, context: { userId, projectId } }) => {
       const now = Date.now();
       const caller = cap.admit(tool, userId, now) ? sanitisedText(userId) : otherCallers;
-      const at = new Date(now - (now % codeSpanMs));
+      const at = new Date(now - (now % (codeCellLength * 1_000)));
       this.add(JSON.stringify([at, tool, sanitisedText(projectId), caller, refusal.code]), 1);
     });
     this.writer.start();
@@ -60,10 +60,8 @@ export class RefusedCallers implements OnApplicationShutdown {
     projects?: readonly string[],
   ): Promise<ReadonlyMap<string, readonly RefusalCount[]>> {
     await this.flush();
-    const rows = await this.db.query<{ tool: string; counts: RefusalCount[] }[]>(selectRefusals, [
-      moment,
-      projects?.map(sanitisedText),
-    ]);
+    const values = [moment, projects?.map(sanitisedText)];
+    const rows = await this.db.query<{ tool: string; counts: RefusalCount[] }[]>(selectRefusals, values);
     return new Map(rows.map(({ tool, counts }) => [tool, counts]));
   }
 
@@ -76,11 +74,9 @@ export class RefusedCallers implements OnApplicationShutdown {
     const cells = this.waiting;
     this.waiting = new Map();
     const rows = [...cells].map(([cell, count]) => [...(JSON.parse(cell) as string[]), count]);
+    const columns = [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
     try {
-      await this.db.query(addRefusals, [
-        ...[0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column])),
-        directSlot,
-      ]);
+      await this.db.query(addRefusals, [...columns, directSlot]);
     } catch (error) {
       for (const [cell, count] of cells) this.add(cell, count);
       throw error;

@@ -3,11 +3,11 @@ import type { Reader } from '../../../web/contract/principal.js';
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 import { countCallers } from './callers.sql.js';
 
-/** Lengths of the spans of time that cells count, in seconds, shortest first. Each length divides the next one. */
-export const spans = [60, 3_600, 86_400] as const;
+/** Lengths of cells, in seconds, shortest first. Each length divides the next one. */
+const cellLengths = [60, 3_600, 86_400] as const;
 
-/** The spans as rows of VALUES. */
-export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
+/** The table `lengths` with the column `seconds`: all lengths of cells. */
+export const lengthsTable = `(VALUES ${cellLengths.map((seconds) => `(${seconds})`).join(', ')}) AS lengths (seconds)`;
 
 /** The project of an execution's row. */
 export const rowProject = `coalesce(metadata->>'projectId', 'default')`;
@@ -19,7 +19,7 @@ export const inProjects = (parameter: string): string =>
 /** Bytes of appended latency entries after which the entries of each bucket are merged. */
 const compactedEvery = 1_024;
 
-/** SQL for the start of the span that a time belongs to. */
+/** SQL for the start of the cell that a time belongs to. */
 export const startOf = (seconds: string, time: string): string =>
   `date_bin(${seconds} * interval '1 second', ${time}, '1970-01-01 00:00:00+00')`;
 
@@ -49,10 +49,10 @@ const addToCell = `
       ELSE metric_latency_compacted(cell.latency || excluded.latency)
     END`;
 
-/** The answer reports an error or was marked as wrong. The index tool_metrics_findings repeats this condition. */
+/** A condition on rows: the answer reports an error or was marked as wrong. The index tool_metrics_findings repeats it. */
 export const hasFinding = `(semantic_failure IS NOT NULL OR metadata ? 'semanticError')`;
 
-/** Statistics count executions of tools, not of prompts or resources. */
+/** A condition on rows: statistics count executions of tools, not of prompts or resources. */
 const isOfTool = `kind = 'tool'`;
 
 /** A condition on rows: statistics count the execution. */
@@ -90,13 +90,10 @@ const summed = (latency: string): string => `
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency,
   sum(caller_errors) AS caller_errors, sum(findings) AS findings`;
 
-/** Start of a minute's day. */
+/** SQL for the start of a minute's day. */
 const dayOf = startOf('86400', 'minute');
 
-/**
- * Stores the newest day of each tool, once per tool and day. Rows that are up to date are not touched, so that writers do
- * not wait for each other here.
- */
+/** Stores the newest day of each tool. Rows that are up to date are not touched, so that writers do not wait for each other. */
 const storeLastDays = `
   INSERT INTO tool_last_days AS known (tool_name, is_test, day)
   SELECT tool_name, is_test, max(${dayOf})
@@ -110,7 +107,7 @@ const storeLastDays = `
   ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
 
 /**
- * Counts executions into the cells of every span. All writers take the cells in the same order, so that they cannot
+ * Counts executions into the cells of every length. All writers take the cells in the same order, so that they cannot
  * deadlock.
  * @param executions statement that returns countedColumns; usually the insert, so that both are one statement
  * @param writer SQL expression of the writer's slot
@@ -130,21 +127,21 @@ export const rollUp = (executions: string, writer: string, others = `'{}'`): str
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
          ${summed('latency')}
-  FROM minutes CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
+  FROM minutes CROSS JOIN ${lengthsTable}
   GROUP BY 1, 2, 3, 4, 5, 6
   ORDER BY 1, 2, 3, 4, 5, 6
   ${addToCell}`;
 
 /** A period in milliseconds since the epoch; its end is excluded. */
-export interface Span {
+interface Period {
   readonly from: number;
   readonly to: number;
 }
 
 /** The parts from which a period is read: cells of each length; and executions, if it begins or ends within a minute. */
-export interface PeriodParts {
-  readonly cells: readonly (Span & { readonly seconds: number })[];
-  readonly rows: readonly Span[];
+interface PeriodParts {
+  readonly cells: readonly (Period & { readonly seconds: number })[];
+  readonly rows: readonly Period[];
 }
 
 /**
@@ -153,9 +150,9 @@ export interface PeriodParts {
  * @param until included, to the millisecond
  * @param lengths lengths of cells in seconds, shortest first; each divides the next one. If empty, all is read from rows
  */
-export function periodParts(since: Date, until: Date, lengths: readonly number[] = spans): PeriodParts {
-  const cells: (Span & { seconds: number })[] = [];
-  const rows: Span[] = [];
+export function periodParts(since: Date, until: Date, lengths: readonly number[] = cellLengths): PeriodParts {
+  const cells: (Period & { seconds: number })[] = [];
+  const rows: Period[] = [];
   /** Adds the parts of a range: in its middle cells of the longest length that fits, before and after them shorter ones. */
   const divide = (from: number, to: number, available: readonly number[]): void => {
     if (from >= to) return;
@@ -206,7 +203,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, wanted: CountsWanted)
     const ownRows = wanted.ownOnly ? `AND NOT ${ranElsewhere}` : '';
     const ownCells = wanted.ownOnly ? 'AND writer >= 0' : '';
     // Each bound is a parameter, so that the planner can skip the partitions of other days.
-    const within = (column: string, { from, to }: Span): string =>
+    const within = (column: string, { from, to }: Period): string =>
       `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
     // Executions before cells: inserts and drops lock them in the same order, so that statements do not deadlock.
     const parts = [
@@ -254,7 +251,7 @@ function fromCells({ from, to, bucketMs, projects }: SeriesRange, values: SqlVal
   if (projects === undefined)
     return `
     FROM tool_metric_rollups
-    WHERE seconds = ${spans.findLast((span) => (bucketMs / 1_000) % span === 0)} AND ${during('starts_at')}`;
+    WHERE seconds = ${cellLengths.findLast((seconds) => (bucketMs / 1_000) % seconds === 0)} AND ${during('starts_at')}`;
   const rows = countedIn(`${during('recorded_at')} AND ${inProjects(values.add(projects))}`);
   return `
     FROM (
@@ -273,10 +270,7 @@ export const selectSeries = (range: SeriesRange, tool: string | undefined): Stat
     HAVING sum(calls) > 0`,
   );
 
-/**
- * Calls and failures by tool and bucket; `at` is the bucket's index. Tools without calls are absent.
- * @param tools default: all
- */
+/** Calls and failures by tool (default: all) and bucket; `at` is the bucket's index. Tools without calls are absent. */
 export const selectTrends = (range: SeriesRange, tools?: readonly string[]): Statement =>
   statement(
     (values) => `

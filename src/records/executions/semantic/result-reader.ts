@@ -10,10 +10,7 @@ import type { ToolMetric } from '../execution-record.js';
 /** Max characters of all results that wait. */
 const maxWaiting = 16_777_216;
 
-/**
- * Counts the characters of results that wait for the thread that searches them, with which it is shared. It limits the
- * memory if results arrive faster than they are searched.
- */
+/** Counts the characters of results that wait for the thread that searches them, because their memory must be limited. */
 export class ResultBacklog {
   private readonly waiting: Int32Array;
 

@@ -13,19 +13,15 @@ const paths = new Map<Field, readonly (readonly string[])[]>(
     return [field, inOrder.map((name) => name.split('/'))];
   }),
 );
-/**
- * Fields by the attributes that may hold them. So a lookup searches only for fields that a span can have: a span has few
- * attributes, and a field has up to forty names.
- */
-const fieldsByName: ReadonlyMap<string, readonly { readonly field: Field }[]> = Map.groupBy(
-  [...paths].flatMap(([field, ofField]) => ofField.map(([name = '']) => ({ field, name }))),
-  ({ name }) => name,
-);
+/** Fields by the attributes that may hold them, so that a lookup skips fields that a span lacks: a field has up to 40 names. */
+const fieldsByName = new Map<string, Field[]>();
+for (const [field, pathsOfField] of paths)
+  for (const [name = ''] of pathsOfField) fieldsByName.set(name, [...(fieldsByName.get(name) ?? []), field]);
 /** Max members of a flat list. */
 const maxListLength = 512;
 /** Max attributes that are searched for members of a flat list. */
 const maxNames = 1_024;
-/** Max characters of the name of such an attribute: each dot in it makes an object. */
+/** Max characters of the name of an attribute of a flat list: each dot in it makes an object. */
 const maxNameLength = 512;
 
 /** Looks up fields of a span in all dialects. Parses JSON in a text once. */
@@ -41,11 +37,11 @@ export class AttributeLookup {
     private readonly fallback?: AttributeLookup,
   ) {
     for (const name in attributes) {
-      for (const { field } of fieldsByName.get(name) ?? []) this.candidates.add(field);
+      for (const field of fieldsByName.get(name) ?? []) this.candidates.add(field);
       const index = /\.\d/.exec(name);
       if (!index) continue;
       const list = name.slice(0, index.index) + flatList;
-      for (const { field } of fieldsByName.get(list) ?? []) this.candidates.add(field);
+      for (const field of fieldsByName.get(list) ?? []) this.candidates.add(field);
     }
   }
 
@@ -90,15 +86,16 @@ export class AttributeLookup {
   /** An attribute with JSON in a text parsed. */
   private json(name: string): unknown {
     if (!Object.hasOwn(this.attributes, name)) return this.fallback?.json(name);
-    return this.once(name, () => fromJson(this.attributes[name]));
+    return this.memoised(name, () => fromJson(this.attributes[name]));
   }
 
   /** A flat list as nested objects: `prefix.0.message.role` becomes `[{message: {role}}]`. */
   private flat(name: string): unknown {
-    return this.once(name, () => flatListIn(this.attributes, name.slice(0, -1))) ?? this.fallback?.flat(name);
+    const list = this.memoised(name, () => flatListIn(this.attributes, name.slice(0, -1)));
+    return list ?? this.fallback?.flat(name);
   }
 
-  private once(name: string, parse: () => unknown): unknown {
+  private memoised(name: string, parse: () => unknown): unknown {
     if (!this.parsed.has(name)) this.parsed.set(name, parse());
     return this.parsed.get(name);
   }

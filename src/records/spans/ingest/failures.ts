@@ -1,7 +1,7 @@
 import { findInSpan, findSemanticError } from '../../../base/semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
 import type { ToolMessage } from './message-parts.js';
-import { type SpanTexts, spanTextsOf } from './span-texts.js';
+import { type SpanTexts, spanContentsOf } from './span-texts.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';
 import { cleanName, cleanText } from './storable-json.js';
@@ -17,18 +17,18 @@ const noFailures = {
 /** The columns of a span that describe reported failures. */
 type Failures = Pick<SpanRow, keyof typeof noFailures>;
 /** Label of spans of the tool `analyze_with_llm`. They are skipped, because they discuss errors of other spans. */
-const ownLabel = 'analyze_with_llm';
+const analysisLabel = 'analyze_with_llm';
 /** Max errors, and max characters of texts in columns. */
 const max = { toolErrors: 5, name: 256, message: 500 };
 
 /** The failures that a span's texts report. */
 export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
-  if (label === ownLabel) return noFailures;
+  if (label === analysisLabel) return noFailures;
   const finding = findInSpan(
     outputs,
     toolMessages.map(({ text }) => text),
   );
-  const errors = toolMessages.flatMap((message) => toolErrorOf(message, finding !== undefined));
+  const errors = toolMessages.flatMap((message) => toolErrorIn(message, finding !== undefined));
   const toolErrors = errors.length > 0 ? errors.slice(0, max.toolErrors) : null;
   if (!finding) return { ...noFailures, toolErrors };
   const callId = finding.source === 'input' ? toolMessages[finding.index]?.toolCallId : toolCallId;
@@ -46,7 +46,7 @@ export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, lab
  * The error in a tool's result: a severe finding, or the report that the tool does not exist. Empty without one.
  * @param hasFinding whether some text of the span has a finding; if none has, this text is not searched again
  */
-function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, hasFinding: boolean): ToolMessageError[] {
+function toolErrorIn({ text, toolName, toolCallId }: ToolMessage, hasFinding: boolean): ToolMessageError[] {
   const missingTool = unknownTool.exec(text.slice(0, maxReportLength))?.[1];
   const isSevere = hasFinding && findSemanticError(text)?.severity === 'high';
   if (missingTool === undefined && !isSevere) return [];
@@ -79,6 +79,6 @@ export function reportedFailure(row: SpanRow): ReportedFailure | undefined {
   const { executionId, keyId, kind, semanticSeverity: severity, semanticSnippet: reason } = row;
   if (executionId === null || keyId === null || reason === null) return undefined;
   if (kind !== 'tool' || severity !== 'high') return undefined;
-  const { output } = spanTextsOf({ kind, attribute: JSON.parse(row.attributes) as Attributes });
+  const { output } = spanContentsOf({ kind, attribute: JSON.parse(row.attributes) as Attributes });
   return isSelfReported(output, { severity }) ? { executionId, keyId, reason } : undefined;
 }

@@ -42,10 +42,7 @@ const maxSpans = 100_000;
 /** Reads one span of a batch. @throws RejectedSpan if it is no span */
 export type ReadSpan = () => IncomingSpan;
 
-/**
- * The spans of a batch, as functions that read them one by one. A read span takes far more memory than its bytes, so the
- * ingest reads only as many as it can handle in one turn.
- */
+/** The spans of a batch, as functions that read one each, because a read span takes far more memory than its bytes. */
 export class IncomingBatch {
   readonly spans: ReadSpan[] = [];
   /** A message about the first part outside of spans that was not understood or was left out. */

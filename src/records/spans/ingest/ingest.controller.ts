@@ -62,11 +62,12 @@ class TakenSpansView {
   @Example(2, 'Number of spans that are stored durably') readonly taken!: number;
   @Example(0, 'Number of spans that were rejected; to send them again would not help')
   readonly rejected!: number;
-  @OptionalExample('Span 3 of the batch: it ends before it starts') readonly reason?: string;
+  @OptionalExample('Span 3 of the batch: its trace id is missing or invalid') readonly reason?: string;
 }
 
+const jsonType = 'application/json';
 const protobufType = 'application/x-protobuf';
-const limit = settings.spans.maxBodyBytes;
+const maxBodyBytes = settings.spans.maxBodyBytes;
 
 /** Limits a key's batches of spans to the rate of its calls. Batches and calls are counted separately. */
 @Injectable()
@@ -92,20 +93,20 @@ export class IngestController {
   @Post('v1/traces')
   @HttpCode(200)
   @ApiExcludeEndpoint()
-  @RouteConfig({ rawBody: { types: ['application/json', protobufType], limit }, errorBody: otlpError })
+  @RouteConfig({ rawBody: { types: [jsonType, protobufType], limit: maxBodyBytes }, errorBody: otlpError })
   async postTraces(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
-    const taken = await this.take(request, isProtobuf(request) ? 'otlp-protobuf' : 'otlp-json');
-    const { type, body } = otlpAnswer(request, taken);
+    const result = await this.take(request, isProtobuf(request) ? 'otlp-protobuf' : 'otlp-json');
+    const { type, body } = otlpAnswer(request, result);
     void reply.header('content-type', type);
     return Buffer.from(body);
   }
 
   @Post('api/v1/spans')
   @HttpCode(200)
-  @RouteConfig({ rawBody: { types: ['application/json'], limit } })
+  @RouteConfig({ rawBody: { types: [jsonType], limit: maxBodyBytes } })
   @ApiOperation({
     summary: 'Send spans in the format of vLLora',
     description:
@@ -150,10 +151,10 @@ export class IngestController {
       };
       await this.rates.count({ principal, address: request.ip });
       this.retention.assertRoom();
-      const taken = await this.ingest.take(batch, holderIn(request));
-      this.taken.inc(taken.taken);
-      this.rejected.inc(taken.rejected);
-      return taken;
+      const result = await this.ingest.take(batch, holderIn(request));
+      this.taken.inc(result.taken);
+      this.rejected.inc(result.rejected);
+      return result;
     } catch (error) {
       this.refused.inc({ code: asProblem(error).code });
       throw error;
@@ -167,8 +168,6 @@ function isGzip({ headers }: FastifyRequest): boolean {
   if (encoding === 'gzip' || encoding === 'identity') return encoding === 'gzip';
   throw new Problem('invalid_request', 'Content-Encoding may be gzip, or none', { status: 415 });
 }
-
-const jsonType = 'application/json';
 
 /** Whether a request is in protobuf. Then the response is, too; else both are in JSON. */
 const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>

@@ -17,6 +17,8 @@ import { spansInVllora } from './vllora-spans.js';
 
 /** Max objects and lists of a batch in JSON: parsed, small ones take fifty times the memory of their text. */
 const maxStructures = 500_000;
+const openBrace = '{'.charCodeAt(0);
+const openBracket = '['.charCodeAt(0);
 /** Max bytes of an inflated body that is read at once. Larger ones wait for each other, so that one is in memory at a time. */
 const maxSmallBytes = 1_048_576;
 /** A batch is read in turns of this length, between which other batches get theirs. */
@@ -56,6 +58,11 @@ interface Refused {
   readonly detail: string;
 }
 
+const refusedAsUnwritable: Refused = {
+  refused: 'spans_full',
+  detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
+};
+
 /** Limits of the intake. */
 interface IntakeSettings {
   /** Max bytes of the journal on the disk. */
@@ -64,6 +71,22 @@ interface IntakeSettings {
   readonly maxInflatedBytes: number;
   readonly retentionDays: number;
 }
+
+/** The thread's settings: its worker data. */
+export interface IngestOrders {
+  readonly journal: Omit<JournalSettings, 'drain'>;
+  readonly sink: SinkSettings;
+  readonly intake: IntakeSettings;
+}
+
+/** Requests of the main thread. Each opens the journal first, whose drain then stores spans that an earlier gateway left. */
+export type IngestRequest =
+  | { readonly ask: 'open' | 'flush' }
+  | { readonly ask: 'close'; readonly withinMs: number }
+  | { readonly ask: 'take'; readonly batch: SpanBatch };
+
+/** Reports to the main thread. */
+export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
 
 /** The reader of each format. */
 const decoders: Readonly<Record<SpanBatch['format'], (body: Uint8Array) => IncomingBatch>> = {
@@ -85,23 +108,19 @@ class SpanIntake {
   /** Takes the valid spans of a batch; none if the journal is full or the body cannot be read. */
   async take(batch: SpanBatch): Promise<Intake> {
     const { depth, bytes } = this.journal.state;
+    const { maxJournalBytes, maxInflatedBytes } = this.settings;
     // A drained segment is removed only when the next one begins. So a large journal without waiting entries must take more.
-    if (depth > 0 && bytes >= this.settings.maxJournalBytes) return this.refusedAsFull();
-    const small = this.decode(batch, maxSmallBytes);
-    if (small) return this.store(small, batch);
+    if (depth > 0 && bytes >= maxJournalBytes) {
+      const detail = `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
+      return { refused: 'spans_full', detail };
+    }
+    const decoded = this.decode(batch, maxSmallBytes);
+    if (decoded) return this.store(decoded, batch);
     return this.largeBodies.run('large', () => {
-      const { maxInflatedBytes } = this.settings;
       const detail = `The body is larger than ${maxInflatedBytes} bytes once it is inflated: send smaller batches`;
-      const large = this.decode(batch, maxInflatedBytes);
-      return this.store(large ?? { refused: 'payload_too_large', detail }, batch);
+      const tooLarge: Refused = { refused: 'payload_too_large', detail };
+      return this.store(this.decode(batch, maxInflatedBytes) ?? tooLarge, batch);
     });
-  }
-
-  private refusedAsFull(): Refused {
-    const { depth, bytes } = this.journal.state;
-    const { maxJournalBytes } = this.settings;
-    const detail = `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
-    return { refused: 'spans_full', detail };
   }
 
   /** @returns undefined if the inflated body is larger than `maxBytes` */
@@ -127,14 +146,17 @@ class SpanIntake {
     const spans = incoming.spans.reverse();
     const total = spans.length;
     const failures: ReportedFailure[] = [];
-    let [taken, spentMs] = [0, 0];
+    let taken = 0;
+    let spentMs = 0;
     let reason: string | undefined;
     while (spans.length > 0 && spentMs < maxMs) {
       const began = performance.now();
       const turn = takeTurn(spans, total, scope, began + turnMs);
-      const appending = this.append(turn.rows);
+      // Without waiting in between, so that the journal writes all rows at once.
+      const appends = turn.rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} }));
+      // Only the reading counts: a slow disk is not the sender's fault.
       spentMs += performance.now() - began;
-      if (!(await appending)) return refusedAsUnwritable;
+      if ((await Promise.all(appends)).includes(false)) return refusedAsUnwritable;
       taken += turn.rows.length;
       reason ??= turn.reason;
       if (failures.length < maxReported)
@@ -150,14 +172,6 @@ class SpanIntake {
       ...(reasonOrNote !== undefined && { reason: reasonOrNote }),
       ...(failures.length > 0 && { failures: failures.slice(0, maxReported) }),
     };
-  }
-
-  /** Appends rows without waiting in between, so that the journal writes them at once. @returns whether all are written */
-  private async append(rows: readonly SpanRow[]): Promise<boolean> {
-    const results = await Promise.all(
-      rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
-    );
-    return results.every(Boolean);
   }
 }
 
@@ -188,11 +202,6 @@ function takeTurn(
   return { rows, reason };
 }
 
-const refusedAsUnwritable: Refused = {
-  refused: 'spans_full',
-  detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
-};
-
 /** @returns undefined if the inflated body is larger than `maxOutputLength` */
 function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Array | undefined {
   if (!gzip) return body.length > maxOutputLength ? undefined : body;
@@ -209,48 +218,25 @@ function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Arra
 function jsonIn(body: Uint8Array): unknown {
   let structures = 0;
   // An index is seven times as fast as an iterator.
-  for (let at = 0; at < body.length; at += 1) {
-    const byte = body[at];
-    if (byte === openBrace || byte === openBracket) structures += 1;
-  }
+  for (let at = 0; at < body.length; at += 1)
+    if (body[at] === openBrace || body[at] === openBracket) structures += 1;
   if (structures > maxStructures)
     throw new TooLarge(`The body holds more than ${maxStructures} objects and lists: send smaller batches`);
   return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString());
 }
 
-const openBrace = '{'.charCodeAt(0);
-const openBracket = '['.charCodeAt(0);
-
-/** The thread's settings: its worker data. */
-export interface IngestOrders {
-  readonly journal: Omit<JournalSettings, 'drain'>;
-  readonly sink: SinkSettings;
-  readonly intake: IntakeSettings;
-}
-
-/** Requests of the main thread. Each opens the journal first, whose drain then stores spans that an earlier gateway left. */
-export type IngestRequest =
-  | { readonly ask: 'open' | 'flush' }
-  | { readonly ask: 'close'; readonly withinMs: number }
-  | { readonly ask: 'take'; readonly batch: SpanBatch };
-
-/** Reports to the main thread. */
-export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
-
 const { journal: settings, sink, intake: limits } = workerData as IngestOrders;
 /** Interval of reports on the journal's progress while entries wait. */
-const tellEveryMs = 250;
+const reportEveryMs = 250;
 
 let opening: Promise<SpanIntake> | undefined;
 
 /** Opens the journal once. If that fails, because another gateway owns it for example, the next request tries again. */
-function opened(): Promise<SpanIntake> {
-  opening ??= open().catch((error: unknown) => {
+const openOnce = (): Promise<SpanIntake> =>
+  (opening ??= open().catch((error: unknown) => {
     opening = undefined;
     throw error;
-  });
-  return opening;
-}
+  }));
 
 /** Opens the journal, starts its drain, and reports its state at an interval. */
 async function open(): Promise<SpanIntake> {
@@ -263,13 +249,13 @@ async function open(): Promise<SpanIntake> {
     const { state } = journal;
     if (reportedDepth > 0 || state.depth > 0) tellOwner<IngestNews>({ state });
     reportedDepth = state.depth;
-  }, tellEveryMs);
+  }, reportEveryMs);
   return new SpanIntake(journal, limits);
 }
 
 answerCalls<IngestRequest, Intake | undefined>(async (request) => {
   if (request.ask === 'close' && !opening) return undefined;
-  const intake = await opened();
+  const intake = await openOnce();
   const { journal } = intake;
   if (request.ask === 'flush') await journal.flush();
   if (request.ask === 'close') await journal.close(request.withinMs);

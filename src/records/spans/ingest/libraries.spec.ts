@@ -7,7 +7,7 @@ import type { Attributes } from './attribute-lookup.js';
 import { spansInJson } from './otlp-json.js';
 import { normaliseSpan } from './normalise-span.js';
 import { messagesOf } from './span-messages.js';
-import { spanTextsOf } from './span-texts.js';
+import { spanContentsOf } from './span-texts.js';
 
 /*
  * Spans that libraries exported while a small agent asked a scripted model: it calls the tool disk_usage once, then ends.
@@ -29,7 +29,7 @@ const lineOf = ({ role, text, calls }: MessageView): string[] => [
 const spansOf = (library: string) =>
   spansInJson(JSON.parse(readFileSync(join(folder, `${library}.json`), 'utf8'))).spans.map((read) => {
     const row = normaliseSpan(read(), scope);
-    const texts = spanTextsOf({ kind: row.kind, attribute: JSON.parse(row.attributes) as Attributes });
+    const texts = spanContentsOf({ kind: row.kind, attribute: JSON.parse(row.attributes) as Attributes });
     return { ...row, ...texts, messages: messagesOf(row.kind, texts).flatMap(lineOf) };
   });
 

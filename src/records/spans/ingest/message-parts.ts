@@ -20,6 +20,8 @@ export interface RequestedTool {
 
 /** Max characters of a value that is written as JSON. */
 const maxTextLength = 1_048_576;
+/** Max characters of a tool's name. */
+const maxNameLength = 256;
 /** Max levels of a value that is indented: indentation makes the text quadratic in the depth. */
 const maxIndentedLevels = 64;
 /** Max results of a turn, messages of a list, and parts of a message that are read. */
@@ -31,11 +33,9 @@ const messageLists = ['messages', 'input', 'contents', 'choices', 'output', 'gen
 /** The messages of a list, a request or an answer. LangChain has lists in the list. A single message is a list of one. */
 export function itemsIn(value: unknown): unknown[] {
   if (value === undefined || value === '') return [];
-  const found = [value, ...messageLists.map((name) => memberOf(value, name))].find((each) =>
-    Array.isArray(each),
-  );
-  const items = (found as unknown[] | undefined) ?? [value];
-  return items.flat().slice(-limits.messages).map(unwrapped);
+  const candidates = [value, ...messageLists.map((name) => memberOf(value, name))];
+  const list = candidates.find((each): each is unknown[] => Array.isArray(each)) ?? [value];
+  return list.flat().slice(-limits.messages).map(unwrapped);
 }
 
 /** Roles by the words of some libraries. */
@@ -43,10 +43,7 @@ const roles = new Map(Object.entries({ human: 'user', ai: 'assistant', model: 'a
 /** Max levels of objects around a message. */
 const maxWrappers = 3;
 
-/**
- * The message in a wrapper, with its role: in a choice's `message`, in LangChain's `kwargs` or `data`, or in the `content` of
- * Gemini's candidate. A value without a wrapper is the message.
- */
+/** The message in a choice's `message`, in LangChain's `kwargs` or `data`, or in Gemini's `content`; else the value itself. */
 export function unwrapped(value: unknown): unknown {
   let message = value;
   for (let level = 0; level < maxWrappers; level++) {
@@ -55,13 +52,15 @@ export function unwrapped(value: unknown): unknown {
     message = inner ?? (memberOf(content, 'parts') === undefined ? message : content);
   }
   if (!isObject(message)) return message;
-  const [ownRole, type] = [textMember(message, 'role'), textMember(message, 'type') ?? ''];
-  const role = roles.get(ownRole ?? type) ?? ownRole ?? (/^(tool|system)$/.test(type) ? type : undefined);
-  return role === ownRole ? message : { ...message, role };
+  const sentRole = textMember(message, 'role');
+  const type = textMember(message, 'type') ?? '';
+  const typeAsRole = /^(tool|system)$/.test(type) ? type : undefined;
+  const role = roles.get(sentRole ?? type) ?? sentRole ?? typeAsRole;
+  return role === sentRole ? message : { ...message, role };
 }
 
 /** The members of a list, or of an object with index keys, into which some SDKs flatten a list. */
-const listOf = (value: unknown): unknown[] => {
+const membersOf = (value: unknown): unknown[] => {
   if (Array.isArray(value)) return value.slice(-limits.messages) as unknown[];
   return typeof value === 'object' && value !== null ? Object.values(value).slice(0, limits.parts) : [];
 };
@@ -100,7 +99,7 @@ const partLists = ['content', 'parts', 'contents', 'tool_calls', 'toolCalls'];
 
 /** The message itself, which may be a call or a result, and then its parts. */
 function partsOf(message: unknown): unknown[] {
-  const parts = partLists.map((name) => memberOf(message, name)).flatMap(listOf);
+  const parts = partLists.map((name) => memberOf(message, name)).flatMap(membersOf);
   return [message, ...parts.slice(0, limits.parts)].map(partIn);
 }
 
@@ -129,16 +128,12 @@ export function callsIn(message: unknown): CallInMessage[] {
     const isCall = inner !== part || isUntyped || callTypes.has(type ?? '');
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
     if (name === undefined) return [];
-    return { id: callIdOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) };
+    const given = firstOf(inner, 'arguments', 'args', 'input');
+    return { id: callIdOf(part), name: name.slice(0, maxNameLength), arguments: given };
   });
 }
 
-const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments', 'args', 'input');
-
 const isResult = (part: unknown): boolean => resultTypes.has(textMember(part, 'type') ?? '');
-
-/** The result that the part of a message holds. */
-const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
 
 /** The id of a call, in its own part or in the part with its result. */
 const callIdOf = (part: unknown): string | undefined =>
@@ -168,7 +163,8 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
   return results.map((part) => {
     const toolCallId = callIdOf(part) ?? callIdOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
-    return { toolName, toolCallId, text: textOf(resultOf(part) ?? '') };
+    const result = firstOf(part, 'result', 'response', 'output', 'content');
+    return { toolName, toolCallId, text: textOf(result ?? '') };
   });
 }
 
@@ -181,7 +177,8 @@ export function textOf(value: unknown): string {
     );
     if (texts.some((text) => text !== undefined)) return texts.join('\n');
   }
-  const inner = textMember(value, 'type') && (memberOf(value, 'value') ?? memberOf(value, 'text'));
+  const isPart = textMember(value, 'type') !== undefined;
+  const inner = isPart ? (memberOf(value, 'value') ?? memberOf(value, 'text')) : undefined;
   if (typeof inner === 'string') return inner;
   return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, maxTextLength);
 }
@@ -191,7 +188,7 @@ export function messageText(value: unknown): string {
   if (typeof value === 'string') return value;
   const content = firstOf(value, 'content', 'parts', 'contents', 'text');
   if (typeof content === 'string') return content;
-  if (typeof content === 'object') return listOf(content).map(textOfPart).filter(Boolean).join('\n');
+  if (typeof content === 'object') return membersOf(content).map(textOfPart).filter(Boolean).join('\n');
   const hasNoText = textMember(value, 'role') !== undefined || isResult(value);
   return hasNoText || callsIn(value).length > 0 ? '' : textOf(value);
 }

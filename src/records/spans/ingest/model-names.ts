@@ -1,7 +1,4 @@
-/**
- * Ids of the price lists to search, by the prefix of a model's name: `openai` for `openai/gpt-4o`. The key `` is for names
- * without a prefix, `*` for names with an unknown one.
- */
+/** Price lists by the prefix of a model's name: `openai` for `openai/gpt-4o`, empty for no prefix, `*` for an unknown one. */
 export type Prefixes = Readonly<Record<string, readonly string[]>>;
 
 /** The form of a name in the price lists. Some providers write a dash of a name as a dot or @. */
@@ -39,9 +36,9 @@ export function versionsOf(name: string): string[] {
 
 /**
  * The possible places of a model's price: pairs of price lists and a name in them, the most exact first.
- * @param otherwise key of the lists for a name without a known prefix
+ * @param defaultKey key of the lists to search if the name has no prefix: `*` after an unknown prefix was cut off
  */
-export function placesOf(model: string, prefixes: Prefixes, otherwise = ''): [readonly string[], string][] {
+export function placesOf(model: string, prefixes: Prefixes, defaultKey = ''): [readonly string[], string][] {
   const name = canonical(model).replace(bedrockArn, 'bedrock/');
   const [, prefix = '', separator, rest = ''] = /^([^/:]+)([/:])(.+)$/.exec(name) ?? [];
   const listsOfPrefix = Object.hasOwn(prefixes, prefix) ? prefixes[prefix] : undefined;
@@ -49,13 +46,13 @@ export function placesOf(model: string, prefixes: Prefixes, otherwise = ''): [re
     versionsOf(each).map((version) => [lists, version]);
   // OpenRouter's names are an author and a model. With capitals it is a name of Hugging Face: its price depends on the host.
   const mayBeAuthor =
-    separator === '/' && otherwise === '' && listsOfPrefix?.length !== 0 && !/[A-Z]/.test(model);
+    separator === '/' && defaultKey === '' && listsOfPrefix?.length !== 0 && !/[A-Z]/.test(model);
   const inOpenRouter = mayBeAuthor ? inLists(['openrouter']) : [];
   if (prefix !== '' && listsOfPrefix)
     return [...endsOf(rest).flatMap((end) => inLists(listsOfPrefix, end)), ...inOpenRouter];
   return separator === '/'
     ? [...inOpenRouter, ...placesOf(rest, prefixes, '*')]
-    : inLists(prefixes[otherwise]);
+    : inLists(prefixes[defaultKey]);
 }
 
 /** The name, then the name without its first part, and so on: `eu/gpt-4o` is `gpt-4o` in a region. */

@@ -38,11 +38,12 @@ const priceCache = new LRUCache<string, { readonly price: Price | undefined }>({
 function priceOf(model: string): Price | undefined {
   // Free variants of OpenRouter.
   if (/\/.+:free$/.test(model)) return { input: 0, output: 0 };
-  const places = placesOf(model, priceFile.prefixes).flatMap(([lists, name]) =>
-    lists.map((id) => [id, name] as const),
-  );
-  const [id, name] = places.find((place) => Object.hasOwn(priceFile.lists[place[0]] ?? {}, place[1])) ?? [];
-  return id === undefined || name === undefined ? undefined : priceFile.lists[id]?.[name];
+  for (const [lists, name] of placesOf(model, priceFile.prefixes))
+    for (const list of lists) {
+      const prices = priceFile.lists[list] ?? {};
+      if (Object.hasOwn(prices, name)) return prices[name];
+    }
+  return undefined;
 }
 
 /** Tokens that a call of a model used. */
@@ -55,8 +56,6 @@ export interface Usage {
   readonly cacheWriteTokens?: number | null;
 }
 
-const perMillion = 1_000_000;
-
 /** The cost of a model call in US dollars; null if the model's price or the tokens are unknown. */
 export function costOf(model: string | null, usage: Usage): number | null {
   const { inputTokens, outputTokens } = usage;
@@ -66,11 +65,11 @@ export function costOf(model: string | null, usage: Usage): number | null {
   const cached = Math.min(usage.cachedTokens ?? 0, input);
   const written = Math.min(usage.cacheWriteTokens ?? 0, input - cached);
   const rates = price.over && input > price.over.tokens ? price.over : price;
-  const dollars =
+  const microDollars =
     (input - cached - written) * rates.input +
     cached * (rates.cached ?? rates.input) +
     written * (rates.written ?? rates.input) +
     (outputTokens ?? 0) * rates.output;
   // Further digits come from floating-point arithmetic.
-  return Number((dollars / perMillion).toFixed(10));
+  return Number((microDollars / 1_000_000).toFixed(10));
 }

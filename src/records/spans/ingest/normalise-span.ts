@@ -2,13 +2,12 @@ import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
 import { dayMs } from '../../../base/common/clock.js';
 import { isUuid } from '../../../base/common/ids.js';
 import { isDeeperThan } from '../../../base/common/json-depth.js';
-import type { SpanKind, SpanRow, ToolCalled } from '../span-row.js';
+import type { SpanKind, SpanRow } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 import { type Field, kindNames, type KindOrPart } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
-import type { RequestedTool } from './message-parts.js';
 import { argumentsOf, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
@@ -22,12 +21,15 @@ export interface IngestScope {
   readonly retentionDays: number;
 }
 
+/** The kind of a span; and if it describes a model call, which part of it. */
+type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
+
 /** How far in the future a span may be: an hour, because clocks differ. */
 const maxAheadUs = 3_600_000_000;
 /** Max characters of texts in columns. Longer ids are rejected, other texts are cut. */
 const maxLength = { id: 64, name: 256, operation: 512, message: 4_096 };
 /** Max levels of arguments that are hashed, and of an error that is stored as JSON. */
-const maxDepth = 64;
+const maxJsonLevels = 64;
 
 /** Derives the row of a span from its attributes, in any dialect. @throws RejectedSpan if the span is not stored */
 export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
@@ -37,6 +39,10 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
   const classified = classify(span.name, found);
   // The texts of a model call with two spans are read from the outer one only.
   const texts = textsOf(classified.callPart === 'inner' ? 'other' : classified.kind, found);
+  const toolCalls = texts.toolCalls.map(({ name, arguments: given }) => ({
+    name: cleanText(name),
+    hash: argumentsHash(given),
+  }));
   const traceId = cleanName(span.traceId, maxLength.id);
   return {
     project: scope.project,
@@ -58,7 +64,7 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     ...figuresOf(found, classified),
     argumentsHash:
       classified.kind === 'tool' ? argumentsHash(argumentsOf(found.find("a tool's arguments"))) : null,
-    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(toolCalledOf) : null,
+    toolCalls: toolCalls.length > 0 ? toolCalls : null,
     keyId: scope.keyId,
     clientId: scope.clientId ?? null,
     executionId: uuidOrNull(found.text('execution')),
@@ -108,10 +114,7 @@ const isErrorStatus = (status: unknown): boolean =>
 const emptyErrors = new Set<unknown>([undefined, null, false, '', 'false', 'null']);
 const isError = (error: unknown): boolean => !emptyErrors.has(error);
 
-/**
- * The status of a span, by its own attributes only: an error in an event or in the resource does not make a span fail. OTLP's
- * status "ok" outweighs an `error.type`.
- */
+/** The status of a span by its own attributes, not by its events or resource. OTLP's "ok" outweighs an `error.type`. */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
   const { error, 'error.type': type } = span.attributes;
   const reported = fromJson(error);
@@ -132,11 +135,8 @@ function errorText(error: unknown): string | null {
   if (error === null || typeof error === 'boolean') return null;
   const text = memberOf(error, 'message') ?? error;
   if (typeof text === 'string') return cleanName(text, maxLength.message);
-  return isDeeperThan(text, maxDepth) ? null : cleanName(JSON.stringify(text), maxLength.message);
+  return isDeeperThan(text, maxJsonLevels) ? null : cleanName(JSON.stringify(text), maxLength.message);
 }
-
-/** The kind of a span; and if it describes a model call, which part of it. */
-type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
 
 type Figures = Pick<
   SpanRow,
@@ -159,9 +159,9 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   // The outer span of the call has the cost.
   if (callPart === 'inner') return { cost: null, costSource: null, ...usage, ttftUs };
   const reported = amount(found.find('cost'));
-  const cost = reported ?? costOf(nameOf(found.text('model')), { ...usage, cacheWriteTokens });
-  const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
-  return { cost, costSource, ...usage, ttftUs };
+  if (reported !== null) return { cost: reported, costSource: 'reported', ...usage, ttftUs };
+  const cost = costOf(nameOf(found.text('model')), { ...usage, cacheWriteTokens });
+  return { cost, costSource: cost === null ? null : 'computed', ...usage, ttftUs };
 }
 
 /**
@@ -201,15 +201,11 @@ function ttftUsOf(found: AttributeLookup): number | null {
   return seconds === null ? null : Math.round(seconds * 1_000_000);
 }
 
-const toolCalledOf = ({ name, arguments: given }: RequestedTool): ToolCalled => ({
-  name: cleanText(name),
-  hash: argumentsHash(given),
-});
-
 /** Hash of arguments, equal to the `parametersHash` of an execution with the same input. @returns null without arguments */
 function argumentsHash(given: unknown): string | null {
   const value = fromJson(given);
-  if (value === undefined || value === null || value === '' || isDeeperThan(value, maxDepth)) return null;
+  if (value === undefined || value === null || value === '' || isDeeperThan(value, maxJsonLevels))
+    return null;
   const json = canonicalJson(value);
   return json === '{}' || json === '[]' ? null : sha256(json);
 }
@@ -233,8 +229,9 @@ function classify(operation: string, attributes: AttributeLookup): Classified {
   for (const [attribute, byValue] of kinds) {
     const value = attribute === byName ? operation : attributes.named(attribute);
     if (typeof value !== 'string') continue;
-    const relaxed = attribute === byName ? value : value.toLowerCase().replace(/^"|"$/g, '');
-    const kind = byValue.get(value) ?? byValue.get(relaxed);
+    // Some senders write values in other letter case, or in quotes. Operations' names are compared as they are.
+    const plain = attribute === byName ? value : value.toLowerCase().replace(/^"|"$/g, '');
+    const kind = byValue.get(value) ?? byValue.get(plain);
     if (kind) return classifiedAs(kind);
   }
   return classifiedAs(guessKind(attributes));
@@ -247,10 +244,8 @@ function toolNameOf(operation: string, { kind }: Classified, name: string | null
 }
 
 /** The kind of a span without a known value: a span with a model and output tokens describes a model call. */
-function guessKind(attributes: AttributeLookup): SpanKind {
-  if (attributes.find('output tokens') === undefined) return 'other';
-  return attributes.find('model') === undefined ? 'other' : 'llm';
-}
+const guessKind = (attributes: AttributeLookup): SpanKind =>
+  attributes.find('output tokens') !== undefined && attributes.find('model') !== undefined ? 'llm' : 'other';
 
 /** The kind and part for an entry of `kindNames`. */
 function classifiedAs(kindOrPart: KindOrPart): Classified {

@@ -10,10 +10,7 @@ import {
   tooDeep,
 } from './incoming-span.js';
 
-/**
- * Reads the spans of an ExportTraceServiceRequest in JSON.
- * @throws SyntaxError if the body is no such request, or has spans only in wrong places; TooLarge if it has too many
- */
+/** Reads the spans of an ExportTraceServiceRequest in JSON. @throws SyntaxError for any other body; TooLarge */
 export function spansInJson(body: unknown): IncomingBatch {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new SyntaxError('The body must be an object with resourceSpans');
@@ -123,10 +120,7 @@ function eventsIn(span: object): { name: string; time_us: number; attributes: At
     });
 }
 
-/**
- * The attributes of a span, resource or event, and the number of those that were left out. A null in the list stands for one
- * that the protobuf reader skipped (otlp-protobuf.ts).
- */
+/** The attributes of a span, resource or event, and how many were left out. The protobuf reader puts null for one of those. */
 function attributesIn(owner: unknown, max = maxAttributes): { attributes: Attributes; leftOut: number } {
   const given = memberOf(owner, 'attributes') ?? [];
   if (typeof given !== 'object') throw new RejectedSpan('its attributes must be a list of {key, value}');
@@ -176,11 +170,9 @@ function statusIn(code: unknown): IncomingSpan['status'] {
   throw new RejectedSpan(`its status code must be unset, ok or error, not ${text}`);
 }
 
-const zeros = /^0*$/;
-
 /** The id in lower case; empty if it is invalid. OTLP forbids ids of zeros. */
 function idOf(id: string, digits: number): string {
-  return id.length === digits && /^[\da-f]+$/i.test(id) && !zeros.test(id) ? id.toLowerCase() : '';
+  return id.length === digits && /^[\da-f]+$/i.test(id) && !/^0*$/.test(id) ? id.toLowerCase() : '';
 }
 
 /** @returns NaN if it is no time */

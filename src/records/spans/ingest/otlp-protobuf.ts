@@ -15,15 +15,15 @@ import { incomingSpan, type Resource, resourceOf } from './otlp-json.js';
 
 type Reader = protobuf.Reader;
 /** Reads a field's value in the form of OTLP's JSON. @param depth levels of values around it */
-type Read = (reader: Reader, left: Left, depth: number) => unknown;
+type Read = (reader: Reader, remaining: Remaining, depth: number) => unknown;
 /**
  * The fields of a message by their numbers in OTLP's .proto files: the name in OTLP's JSON, the reader and, for a list, the
  * maximum number of members that are read. Other fields are skipped.
  */
 type Message = Readonly<Record<number, readonly [name: string, read: Read, maxMembers?: number]>>;
 
-/** The rest of the limits of one span, of one resource, or of the messages around spans. */
-interface Left {
+/** What may still be read of one span, of one resource, or of the messages around spans. */
+interface Remaining {
   /** Number of fields. It limits the time, because a field may have only two bytes. */
   fields: number;
   /** Number of list members. It limits the memory: a member of two bytes takes about two hundred of them. */
@@ -33,10 +33,15 @@ interface Left {
 
 const maxFields = 1_048_576;
 const maxMembers = 65_536;
-/** Fresh limits. @param tooMany makes the error for too many fields */
-const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: maxMembers, tooMany });
-/** The limits of a span or a resource. */
-const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${maxFields} fields`));
+/** The whole limits. @param tooMany makes the error for too many fields */
+const wholeLimits = (tooMany: () => Error): Remaining => ({
+  fields: maxFields,
+  members: maxMembers,
+  tooMany,
+});
+/** The whole limits of a span or a resource. */
+const limitsOfOne = (): Remaining =>
+  wholeLimits(() => new RejectedSpan(`it has more than ${maxFields} fields`));
 /** Bytes of a trace id. */
 const maxIdBytes = 16;
 
@@ -60,7 +65,7 @@ type FieldReaders = Readonly<Record<number, () => void>>;
  */
 export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();
-  const around = leftFor(() => new TooLarge(`A batch may have ${maxFields} fields around its spans`));
+  const around = wholeLimits(() => new TooLarge(`A batch may have ${maxFields} fields around its spans`));
   const reader = protobuf.Reader.create(body);
   let hasUnknownFields = false;
   const readFieldsUntil = (end: number, readers: FieldReaders): void =>
@@ -78,12 +83,12 @@ export function spansInProtobuf(body: Uint8Array): IncomingBatch {
       const addSpan = (): void => {
         const bytes = reader.bytes();
         batch.add(() => {
-          const span = fieldsIn(protobuf.Reader.create(bytes), bytes.length, spanFields, leftForOne());
+          const span = fieldsIn(protobuf.Reader.create(bytes), bytes.length, spanFields, limitsOfOne());
           return incomingSpan(span, (shared ??= resourceOf(decoded, batch)));
         });
       };
       readMessage({
-        [resource]: () => (decoded = message(resourceFields)(reader, leftForOne(), 0)),
+        [resource]: () => (decoded = messageWith(resourceFields)(reader, limitsOfOne(), 0)),
         [scopeSpans]: () =>
           readMessage({ [scope]: () => reader.skipType(lengthDelimited), [spans]: addSpan }),
       });
@@ -105,11 +110,11 @@ function endOf(reader: Reader): number {
 function eachField(
   reader: Reader,
   end: number,
-  left: Left,
+  remaining: Remaining,
   readOrSkip: (number: number, wireType: number) => void,
 ): void {
   while (reader.pos < end) {
-    if (--left.fields < 0) throw left.tooMany();
+    if (--remaining.fields < 0) throw remaining.tooMany();
     const tag = reader.uint32();
     readOrSkip(tag >>> 3, tag & 7);
   }
@@ -117,15 +122,15 @@ function eachField(
 }
 
 /** Reads a message as an object. Members of a limited list that are not read are null, so that they can be counted. */
-function fieldsIn(reader: Reader, end: number, fields: Message, left: Left, depth = 0): object {
+function fieldsIn(reader: Reader, end: number, fields: Message, remaining: Remaining, depth = 0): object {
   const found: Record<string, unknown> = {};
-  eachField(reader, end, left, (number, wireType) => {
+  eachField(reader, end, remaining, (number, wireType) => {
     const [name = '', read, maxMembers] = fields[number] ?? [];
     if (!read) reader.skipType(wireType);
-    else if (maxMembers === undefined) found[name] = read(reader, left, depth);
+    else if (maxMembers === undefined) found[name] = read(reader, remaining, depth);
     else {
       const list = (found[name] ??= []) as unknown[];
-      if (list.length < maxMembers && --left.members >= 0) list.push(read(reader, left, depth));
+      if (list.length < maxMembers && --remaining.members >= 0) list.push(read(reader, remaining, depth));
       else {
         reader.skipType(wireType);
         if (maxMembers !== Infinity) list.push(null);
@@ -135,11 +140,11 @@ function fieldsIn(reader: Reader, end: number, fields: Message, left: Left, dept
   return found;
 }
 
-/** A reader of messages with these fields. */
-const message =
+/** Reads a message with these fields. */
+const messageWith =
   (fields: Message): Read =>
-  (reader, left, depth) =>
-    fieldsIn(reader, endOf(reader), fields, left, depth);
+  (reader, remaining, depth) =>
+    fieldsIn(reader, endOf(reader), fields, remaining, depth);
 
 const text: Read = (reader) => reader.string();
 /** An id in hexadecimal digits; empty if it is too long. */
@@ -158,20 +163,20 @@ const anyValue: Message = {
   2: ['boolValue', (reader) => reader.bool()],
   3: ['intValue', (reader) => String(BigInt.asIntN(64, bits(reader.int64())))],
   4: ['doubleValue', (reader) => reader.double()],
-  5: ['arrayValue', message({ 1: ['values', value, Infinity] })],
-  6: ['kvlistValue', message({ 1: ['values', message(keyValue), Infinity] })],
+  5: ['arrayValue', messageWith({ 1: ['values', value, Infinity] })],
+  6: ['kvlistValue', messageWith({ 1: ['values', messageWith(keyValue), Infinity] })],
   7: ['bytesValue', (reader) => Buffer.from(reader.bytes()).toString('base64')],
 };
 
 /** Reads an AnyValue, one level deeper than the value or attribute around it. */
-function value(reader: Reader, left: Left, depth: number): unknown {
-  if (depth <= maxDepth) return message(anyValue)(reader, left, depth + 1);
+function value(reader: Reader, remaining: Remaining, depth: number): unknown {
+  if (depth <= maxDepth) return messageWith(anyValue)(reader, remaining, depth + 1);
   reader.skipType(lengthDelimited);
   return { stringValue: tooDeep };
 }
 
 // The fields that are read, with their numbers.
-const attributes = ['attributes', message(keyValue), maxAttributes] as const;
+const attributes = ['attributes', messageWith(keyValue), maxAttributes] as const;
 const resourceFields: Message = { 1: attributes };
 const eventFields: Message = { 1: ['timeUnixNano', time], 2: ['name', text], 3: attributes };
 const statusFields: Message = { 2: ['message', text], 3: ['code', (reader) => reader.int32()] };
@@ -183,6 +188,6 @@ const spanFields: Message = {
   7: ['startTimeUnixNano', time],
   8: ['endTimeUnixNano', time],
   9: attributes,
-  11: ['events', message(eventFields), maxEvents],
-  15: ['status', message(statusFields)],
+  11: ['events', messageWith(eventFields), maxEvents],
+  15: ['status', messageWith(statusFields)],
 };

@@ -1,7 +1,7 @@
 import type { SpanKind } from '../span-row.js';
 import { eventLookup } from './span-events.js';
 import { messagesOf } from './span-messages.js';
-import { spanTextsOf, textsOf } from './span-texts.js';
+import { spanContentsOf, textsOf } from './span-texts.js';
 
 type Event = readonly [name: string, attributes: object];
 const stored = (events: readonly Event[]) =>
@@ -107,7 +107,7 @@ const lines = [
 ];
 
 const linesOf = (kind: string, attribute: Record<string, unknown>): string[] =>
-  messagesOf(kind, spanTextsOf({ kind, attribute })).map(({ role, text, calls }) => {
+  messagesOf(kind, spanContentsOf({ kind, attribute })).map(({ role, text, calls }) => {
     const [called] = calls;
     return `${role}: ${called ? `${called.name}(${called.input.replaceAll(/\s/g, '')}) = ${called.result}` : text}`;
   });
@@ -161,7 +161,7 @@ it('events of a tool hold its arguments and its result', () => {
     ['gen_ai.tool.message', { role: 'tool', id: 'c', content: '{"path":"/"}' }],
     ['gen_ai.choice', { id: 'c', message: '[{"text":"97 % used"}]' }],
   ]);
-  expect(spanTextsOf({ kind: 'tool', attribute: { events } })).toEqual({
+  expect(spanContentsOf({ kind: 'tool', attribute: { events } })).toEqual({
     input: '{"path":"/"}',
     output: '[{"text":"97 % used"}]',
   });

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { messagesOf } from './span-messages.js';
-import { spanTextsOf } from './span-texts.js';
+import { spanContentsOf } from './span-texts.js';
 
 const call = { id: 'call-1', type: 'function', function: { name: 'search', arguments: '{"q":"a"}' } };
 
@@ -97,7 +97,7 @@ describe('values that are nested deep', () => {
       'gen_ai.tool.call.arguments': nested(50_000),
       'gen_ai.tool.call.result': nested(50_000),
     };
-    expect(spanTextsOf({ kind: 'tool', attribute })).toEqual({ input: note, output: note });
+    expect(spanContentsOf({ kind: 'tool', attribute })).toEqual({ input: note, output: note });
   });
 
   it.each([

@@ -4,16 +4,13 @@ import { fromJson } from './attribute-lookup.js';
 import { asText, callsIn, itemsIn, messageText, resultsIn, textMember } from './message-parts.js';
 import type { SpanContents } from './span-texts.js';
 
-/**
- * The messages of a model call, in one form for all dialects and with each tool result at its call. Of a tool's span, one
- * message with the call. Of other spans, none.
- */
+/** The messages of a model call, each tool result at its call; of a tool's span one message with the call; of others none. */
 export function messagesOf(kind: string, { input = '', output = '' }: Partial<SpanContents>): MessageView[] {
   const toolCall = { id: null, name: '', input, result: output || null };
   if (kind === 'tool') return [{ role: 'tool', text: '', calls: [toolCall], answers: null }];
   if (kind !== 'llm') return [];
   const requests = itemsIn(fromJson(input)).flatMap((each) => viewsOf(each, 'user'));
-  // `spanTextsOf` joins the answer and the tool calls, which may both be JSON, with a line feed.
+  // `spanContentsOf` joins the answer and the tool calls, which may both be JSON, with a line feed.
   const parsedLines = output.split('\n').map(fromJson);
   const isJsonLines = parsedLines.every((line) => isObject(line) || Array.isArray(line));
   const outputs = isJsonLines ? parsedLines : [fromJson(output)];
@@ -35,10 +32,7 @@ function withResults(messages: readonly MessageView[]): MessageView[] {
     }));
 }
 
-/**
- * The tool results in a message, each as a message of its own, then the message, unless it is empty.
- * @param defaultRole role of a message that has none
- */
+/** The tool results in a message, each as a message of its own, then the message itself, unless it is empty. */
 function viewsOf(message: unknown, defaultRole: string): MessageView[] {
   const results = resultsIn(message).map(({ toolCallId, text }) => ({
     role: 'tool',

@@ -48,6 +48,7 @@ const json = (value: unknown): string | null => (value === null ? null : JSON.st
 
 /** Columns with unconverted members of the row. A member is null if the journal of an older server lacks it. */
 const plain = (type: string, names: string): Record<string, Column<SpanRow>> =>
+  // `model` stands for all of the names, which are known at run time only.
   Object.fromEntries(names.split(' ').map((name) => [name, [type, (row) => row[name as 'model'] ?? null]]));
 
 /** Columns of a row by the member's name, with their types and values. */
@@ -107,10 +108,7 @@ const insertStatement = `
   SELECT ${key.join(', ')}, attributes FROM batch JOIN written USING (${key.join(', ')})
   ON CONFLICT (${key.join(', ')}) DO UPDATE SET attributes = excluded.attributes`;
 
-/**
- * Inserts spans in one statement. Stored spans are not changed by the same ones, so that a batch may be repeated. The
- * partitions of the days must exist.
- */
+/** Inserts spans, whose days must have partitions. Spans that are stored already stay as they are. */
 export async function insertSpans(db: Queryable, rows: readonly SpanRow[]): Promise<void> {
   const uniqueRows = latestByKey(rows);
   if (uniqueRows.length === 0) return;

@@ -90,7 +90,10 @@ export interface SpanContents {
 }
 
 /** The input and output of a stored span, in any dialect: messages and answer of a model, or arguments and result of a tool. */
-export function spanTextsOf(span: { readonly kind: string; readonly attribute?: Attributes }): SpanContents {
+export function spanContentsOf(span: {
+  readonly kind: string;
+  readonly attribute?: Attributes;
+}): SpanContents {
   const attributes = storedLookup(span.attribute ?? {});
   const value = (field: Field): unknown => fromJson(attributes.find(field));
   const [answer, calls] = [value("a model's answer"), value("a model's tool calls")];

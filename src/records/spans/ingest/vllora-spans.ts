@@ -1,11 +1,7 @@
 import { type Attributes, memberOf } from './attribute-lookup.js';
 import { IncomingBatch, type IncomingSpan, RejectedSpan } from './incoming-span.js';
 
-/**
- * Reads the spans of a body in vLLora's format: one span, a list of spans, or the envelope `{data: [...]}` in which vLLora
- * lists them.
- * @throws SyntaxError for any other body; TooLarge if it has too many spans
- */
+/** Reads vLLora's format: a span, a list, or the envelope `{data: [...]}`. @throws SyntaxError for any other body; TooLarge */
 export function spansInVllora(body: unknown): IncomingBatch {
   const list =
     memberOf(body, 'data') ?? memberOf(body, 'spans') ?? (memberOf(body, 'span_id') ? [body] : body);

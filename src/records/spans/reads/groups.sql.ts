@@ -1,6 +1,13 @@
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 import { maxListed, maxPauseUs, type SliceQuery, selectSlices, slotSeconds } from './slices.sql.js';
-import { callRunPattern, conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
+import {
+  callRunPattern,
+  conditionOf,
+  isOfKind,
+  latestUs,
+  type Page,
+  type SpanFilter,
+} from './span-filter.sql.js';
 
 // Statements that add slices (see slices.sql.ts) to figures of groups: of runs, threads or buckets of time; `selectFigures`
 // also to those of all spans. The CTE `slices` has the slices, `keyed` the same with the `key` of their group, and `sums` one
@@ -26,9 +33,6 @@ export interface GroupFilters {
   readonly spans: SpanFilter;
   readonly groups?: GroupFilter;
 }
-
-/** The latest time of JavaScript, in microseconds. No span starts later. */
-const latestUs = 8_640_000_000_000_000;
 
 /** SQL for the key of a slice's group: the id of its run or thread, or the start of its bucket. */
 const keyOf = (grouping: Grouping): string => {
@@ -136,10 +140,7 @@ const runsPage = (filter: SpanFilter, { limit, offset }: Page, values: SqlValues
     ORDER BY start_us DESC, run_id
     LIMIT ${values.add(limit)} OFFSET ${values.add(offset)}`;
 
-/**
- * One page of runs for a filter by id and kind only. It reads the table of runs, so that only the runs of the page must be
- * counted.
- */
+/** One page of runs for a filter by id and kind only. Reads the table of runs, so that only runs of the page must be counted. */
 export const selectRunKeys = (filter: SpanFilter, page: Page): Statement =>
   statement(
     (values) => `
@@ -166,10 +167,7 @@ const listColumns = {
 /** The lists of a group without any values. */
 export const noLists = Object.fromEntries(Object.keys(listColumns).map((name) => [name, []]));
 
-/**
- * The CTE `lists_by_key` with the lists of each group. Most slices of a group have equal lists, so whole lists are compared
- * first, their entries afterwards.
- */
+/** The CTE `lists_by_key` with the lists of each group. Equal lists are removed first, because most slices have the same. */
 const listsByKey = `
     lists_by_key AS MATERIALIZED (
       SELECT key, json_object_agg(name, list) AS lists
@@ -205,10 +203,7 @@ const roots = `
       GROUP BY key
     )`;
 
-/**
- * The figures of groups, one row per group. Full joins, because the planner expects one row of each CTE: for a left join it
- * would use a nested loop over all groups.
- */
+/** One row of figures per group. Joins are full ones: for left ones the planner would choose nested loops over all groups. */
 export const selectGroups = (grouping: Grouping, slices: SliceQuery): Statement =>
   statement(
     (values) => `

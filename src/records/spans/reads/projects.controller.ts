@@ -1,8 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal, type Principal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
-import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import { Answers, ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { TraceReads } from './trace-reads.js';
 
 class ProjectsView {
@@ -18,11 +18,11 @@ export class ProjectsController {
 
   @Get()
   @Scopes()
-  @ApiOperation({
-    summary: 'The projects that a caller may see',
-    description: 'Those of its key; for a key without any, each project that has spans or executions.',
-  })
-  @ApiOkResponse({ type: ProjectsView })
+  @Answers(
+    ProjectsView,
+    'The projects that a caller may see',
+    'Those of its key; for a key without any, each project that has spans or executions.',
+  )
   async listProjects(@CurrentPrincipal() { projects }: Principal): Promise<ProjectsView> {
     return { data: projects ?? (await this.reads.projects()) };
   }

@@ -1,6 +1,6 @@
-import { type Statement, type SqlValues, statement } from '../../../base/database/statement.js';
+import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 import { billableSpans } from './billable-spans.sql.js';
-import { conditionOf, isOfKind, type SpanFilter } from './span-filter.sql.js';
+import { conditionOf, isOfKind, latestUs, type SpanFilter } from './span-filter.sql.js';
 import { findingKey } from './summary.sql.js';
 
 // A slice has the figures of all spans of a run and thread that start in the same slot of time. Slices of runs are stored in
@@ -12,10 +12,7 @@ export const maxListed = 100;
 /** Length of a slot. Buckets whose length is a multiple of it consist of whole slices. */
 export const slotSeconds = 300;
 
-/**
- * Max pause between active times that are joined in the columns `rough_*`. These are read for long groups, in which such a
- * pause is shorter than a part of `activity`.
- */
+/** Max pause between times that are joined in `rough_*`: read for groups so long that a part of `activity` is longer. */
 export const maxPauseUs = 30_000_000;
 
 /** The column of the group in which the parents of spans are searched; undefined: among all selected spans. */
@@ -96,9 +93,9 @@ const joined = (times: string, pauseUs = 0): string => `
 /** The stored slices that belong to the current version of their run. */
 const validSlices = `run_slices AS slice JOIN run_figures AS run USING (project, run_id, version)`;
 
-/** A condition on slices: those of runs that may have spans in a range. */
+/** A condition on slices: those of runs with a slice in a range. `slot_us` may be up to a slot before the spans. */
 const ofRunsIn = (
-  { project, startUs = 0, endUs = Number.MAX_SAFE_INTEGER }: NonNullable<SliceQuery['range']>,
+  { project, startUs = 0, endUs = latestUs }: NonNullable<SliceQuery['range']>,
   values: SqlValues,
 ): string => `run_id = ANY (ARRAY(
       SELECT DISTINCT run_id FROM run_slices
@@ -145,9 +142,6 @@ export function selectSlices(
     )`;
 }
 
-/** A condition on a run: its current version is not counted. */
-const isUncounted = 'counted IS DISTINCT FROM version';
-
 /** A condition on the runs whose stored slices a statement reads; undefined: none. */
 export type RunsRead = ((values: SqlValues) => string) | undefined;
 
@@ -171,7 +165,7 @@ export const selectUncounted = (project: string | undefined, read: RunsRead, lim
     const runsWith = (condition: string): string => `
     SELECT project, run_id AS key, version, start_us IS NULL AS unsettled FROM run_figures AS run
     WHERE ${project === undefined ? 'true' : `project = ${values.add(project)}`} AND ${condition}`;
-    const wanted = read ? `UNION ${runsWith(`${read(values)} AND ${isUncounted}`)}` : '';
+    const wanted = read ? `UNION ${runsWith(`${read(values)} AND counted IS DISTINCT FROM version`)}` : '';
     return `${runsWith('start_us IS NULL')} ${wanted} ORDER BY project, key LIMIT ${values.add(limit)}`;
   });
 
@@ -197,10 +191,7 @@ export const countSlices = (project: string, runIds: readonly string[]): Stateme
     ON CONFLICT DO NOTHING`;
   });
 
-/**
- * Marks runs as counted, unless they have changed since, and deletes runs without spans. Locked rows are skipped: another
- * replica is marking them, or their spans are changing.
- */
+/** Marks unchanged runs as counted, and deletes runs without spans. Skips locked rows: they are being marked or changed. */
 export const settleRuns = (
   project: string,
   runs: readonly Pick<UncountedRun, 'key' | 'version'>[],
@@ -261,7 +252,7 @@ export const selectRunsToCountNow = (
 
 /** A condition on a run in the range: some of its spans are outside of the range, or a slice has spans of two buckets. */
 function isPartlyIn(
-  { startUs = 0, endUs = Number.MAX_SAFE_INTEGER }: SpanFilter,
+  { startUs = 0, endUs = latestUs }: SpanFilter,
   bucketSeconds: number | undefined,
   values: SqlValues,
 ): string {

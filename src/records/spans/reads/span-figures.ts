@@ -28,7 +28,7 @@ type Select = <Row>(statement: Statement) => Promise<Row[]>;
 type InSnapshot = <T>(work: (select: Select) => Promise<T>) => Promise<T>;
 
 /** The figures of a run, a thread or a bucket of time. The key is the id, or the start of the bucket in microseconds. */
-export type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
+type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
 
 /** The result of a read; or the runs that must be counted before it, of which there may be more if the list is full. */
 type ReadAttempt<T> =
@@ -39,10 +39,7 @@ const maxCounted = 100;
 /** Max attempts to read while spans of the project keep changing. */
 const maxAttempts = 5;
 
-/**
- * Figures of many spans, added from stored slices of their runs (slices.sql.ts). Runs that have changed since they were
- * counted are counted again when they are read.
- */
+/** Figures of many spans, added from stored slices of their runs (slices.sql.ts). Changed runs are counted again first. */
 export class SpanFigures {
   constructor(
     private readonly select: Select,
@@ -55,20 +52,12 @@ export class SpanFigures {
     const { by } = grouping;
     const bucketSeconds = by === 'time' ? grouping.bucketSeconds : undefined;
     // Without conditions on spans or figures, only the runs of the page must be counted.
-    const isPlainPageOfRuns = by === 'run' && isByRun(spans) && Object.keys(groups).length === 0;
-    const runsRead: RunsRead = isPlainPageOfRuns
-      ? (values) => runsOnPage(spans, page, values)
-      : by !== 'time' || isByTime(spans)
-        ? () => 'true'
-        : undefined;
-    const query: SliceQuery =
-      by === 'time'
-        ? sliceQueryByTime(spans, bucketSeconds)
-        : {
-            filter: { project: spans.project },
-            within: `${by}_id`,
-            range: by === 'run' ? rangeOf(spans) : undefined,
-          };
+    const isPlainPageOfRuns =
+      by === 'run' && hasOnly(spans, runConditions) && Object.keys(groups).length === 0;
+    let runsRead: RunsRead;
+    if (isPlainPageOfRuns) runsRead = (values) => runsOnPage(spans, page, values);
+    else if (by !== 'time' || hasOnly(spans, timeConditions)) runsRead = allRuns;
+    const query = sliceQueryOf(grouping, spans);
     return this.read(spans.project, runsRead, async (select, uncounted) => {
       const slices = runsRead ? await withRunsCountedNow(select, query, uncounted, bucketSeconds) : query;
       const selectKeys = (ofPage: Page): Promise<{ key: string; total: number }[]> =>
@@ -88,7 +77,7 @@ export class SpanFigures {
       // The range of a page of buckets is shorter than that of the list, so other slices are partly outside of it.
       const isPartOfList = slices.runsCountedNow && by === 'time' && total > keys.length;
       const slicesOfPage = isPartOfList
-        ? await withRunsCountedNow(select, sliceQueryByTime(filter, bucketSeconds), uncounted, bucketSeconds)
+        ? await withRunsCountedNow(select, sliceQueryOf(grouping, filter), uncounted, bucketSeconds)
         : { ...slices, filter, range: by === 'time' ? slices.range : undefined };
       const rows = await select<GroupRow & { lists: object | null }>(selectGroups(grouping, slicesOfPage));
       const byKey = new Map(
@@ -101,7 +90,7 @@ export class SpanFigures {
   /** Figures by bucket; without `bucketSeconds` one row with the figures of all spans, whose bucket is null. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
     const query = sliceQueryByTime(filter, bucketSeconds);
-    const runsRead = isByTime(filter) ? () => 'true' : undefined;
+    const runsRead = hasOnly(filter, timeConditions) ? allRuns : undefined;
     return this.read(filter.project, runsRead, async (select, uncounted) => {
       const slices = runsRead ? await withRunsCountedNow(select, query, uncounted, bucketSeconds) : query;
       return select(selectFigures(slices, bucketSeconds));
@@ -154,29 +143,36 @@ export class SpanFigures {
 
   /** Stores the slices of runs. */
   private async count(project: string, runs: readonly UncountedRun[]): Promise<void> {
-    await this.select(
-      countSlices(
-        project,
-        runs.map(({ key }) => key),
-      ),
-    );
+    const runIds = runs.map(({ key }) => key);
+    await this.select(countSlices(project, runIds));
     await this.select(settleRuns(project, runs));
   }
 }
 
-/** Whether a filter has only conditions that apply to whole runs. */
-const isByRun = ({ project: _, runIds: __, runKind: ___, ...others }: SpanFilter): boolean =>
-  Object.keys(others).length === 0;
+/** The condition on runs with which the stored slices of all runs are read. */
+const allRuns = (): string => 'true';
 
-/** Whether a filter has only conditions on the start of spans and on the kind of their runs, which stored slices can meet. */
-const isByTime = ({ project: _, runKind: __, startUs: ___, endUs: ____, ...others }: SpanFilter): boolean =>
-  Object.keys(others).length === 0;
+/** Members of a filter that apply to whole runs. */
+const runConditions: readonly (keyof SpanFilter)[] = ['project', 'runIds', 'runKind'];
+/** Members of a filter that stored slices can meet. */
+const timeConditions: readonly (keyof SpanFilter)[] = ['project', 'runKind', 'startUs', 'endUs'];
+
+/** Whether a filter has no other members than these. */
+const hasOnly = (filter: SpanFilter, members: readonly string[]): boolean =>
+  Object.keys(filter).every((member) => members.includes(member));
 
 /** The range of a filter; undefined without one. */
 const rangeOf = ({ project, startUs, endUs }: SpanFilter): SliceQuery['range'] =>
   startUs === undefined && endUs === undefined
     ? undefined
     : { project, ...(startUs !== undefined && { startUs }), ...(endUs !== undefined && { endUs }) };
+
+/** The slices of groups. A run or thread has all its spans; a bucket has those that match the filter. */
+const sliceQueryOf = (grouping: Grouping, filter: SpanFilter): SliceQuery => {
+  if (grouping.by === 'time') return sliceQueryByTime(filter, grouping.bucketSeconds);
+  const range = grouping.by === 'run' ? rangeOf(filter) : undefined;
+  return { filter: { project: filter.project }, within: `${grouping.by}_id`, range };
+};
 
 /** Slices of spans by bucket of time. Stored slices fit if a bucket consists of whole slots. */
 const sliceQueryByTime = (filter: SpanFilter, bucketSeconds = slotSeconds): SliceQuery => ({

@@ -58,6 +58,9 @@ export interface SpanFilter extends IdFilter {
   readonly text?: string;
 }
 
+/** The latest time of JavaScript, in microseconds. No span starts later. */
+export const latestUs = 8_640_000_000_000_000;
+
 /** A page of a list. */
 export interface Page {
   readonly limit: number;

@@ -1,3 +1,4 @@
+import { isUuid } from '../../../base/common/ids.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
 import { conditionOf, durationMs, type Page, type SpanFilter } from './span-filter.sql.js';
 import { findingKey } from './summary.sql.js';
@@ -81,26 +82,22 @@ const idKinds = {
   span: 'spanIds',
 } as const satisfies Record<Exclude<FoundIdView['kind'], 'execution'>, keyof SpanFilter>;
 
-/** The form of an execution's id. */
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
 /** For each kind of id that an id is, a row with the first span that has it. */
 export const selectById = (project: string, id: string): Statement =>
   statement((values) => {
     const kinds = Object.entries(idKinds).map(
       ([kind, ids]) => [kind, conditionOf({ project, [ids]: [id] }, values)] as const,
     );
-    const ofExecution = `project = ${values.add(project)} AND execution_id = ${values.add(uuid.test(id) ? id : null)}::uuid`;
-    return [...kinds, ['execution', ofExecution] as const]
-      .map(
-        ([kind, condition]) => `(
+    const ofExecution = `project = ${values.add(project)} AND execution_id = ${values.add(isUuid(id) ? id : null)}::uuid`;
+    const selects = [...kinds, ['execution', ofExecution] as const].map(
+      ([kind, condition]) => `(
     SELECT '${kind}' AS kind, trace_id, run_id, thread_id, span_id, operation AS operation_name, start_us::float8 AS start_time_us
     FROM all_spans
     WHERE ${condition}
     ORDER BY start_us, span_id
     LIMIT 1)`,
-      )
-      .join(' UNION ALL ');
+    );
+    return selects.join(' UNION ALL ');
   });
 
 /** Spans with the few columns that the critical path of a run needs. */
@@ -238,10 +235,7 @@ export const selectSkeleton = (filter: SpanFilter, max: number): Statement =>
     HAVING count(*) > 0`;
   });
 
-/**
- * Distinct projects of a table. For DISTINCT, PostgreSQL would read every row; this query takes one step in the index for
- * each project.
- */
+/** Distinct projects of a table. DISTINCT would read every row; this query takes one step in the index for each project. */
 const projectsIn = (project: string, table: string, condition = 'true'): string => `
   WITH RECURSIVE known AS (
     (SELECT ${project} AS project FROM ${table} WHERE ${condition} ORDER BY 1 LIMIT 1)

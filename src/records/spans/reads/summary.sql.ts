@@ -73,17 +73,11 @@ const selfTimes = `
     GROUP BY trace_id, span_id, parent_us
   )`;
 
-/**
- * Identifies a finding, so that it counts once. In a tool call's result, the call's id; in a request without such an id, the
- * text; else the span.
- */
+/** Identifies a finding, so that it counts once: by the id of the tool call, else in a request by its text, else by the span. */
 export const findingKey = `coalesce(semantic_call_id,
              CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END)`;
 
-/**
- * Tool errors and findings. A tool's result is in the tool's span and again in each later request of the run; only the first
- * occurrence counts.
- */
+/** Tool errors and findings. A tool's result is in its span and again in each later request of the run; the first one counts. */
 const errorsInTexts = `
   tool_errors AS (
     SELECT DISTINCT ON (run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place))
@@ -216,10 +210,7 @@ const sections: Readonly<Record<string, Section>> = {
     order: 'times DESC, start_us, message COLLATE "C"',
   },
   error_spans: {
-    item: {
-      ...ofSpan,
-      error_message: `left(error_message, ${maxMessageLength})`,
-    },
+    item: { ...ofSpan, error_message: `left(error_message, ${maxMessageLength})` },
     from: 'failed',
     order: 'start_us, span_id, trace_id',
   },
@@ -235,21 +226,12 @@ const sections: Readonly<Record<string, Section>> = {
     order: `array_position(ARRAY['high', 'medium', 'low'], semantic_severity), start_us, span_id, trace_id`,
   },
   tool_call_errors: {
-    item: {
-      ...ofSpan,
-      tool_name: 'tool_name',
-      message: 'message',
-    },
+    item: { ...ofSpan, tool_name: 'tool_name', message: 'message' },
     from: 'tool_errors',
     order: 'start_us, span_id, trace_id, place',
   },
   slowest_spans: {
-    item: {
-      ...ofSpan,
-      duration_ms: 'duration_ms',
-      self_ms: 'self_ms',
-      ttft_ms: 'round(ttft_us / 1000.0)',
-    },
+    item: { ...ofSpan, duration_ms: 'duration_ms', self_ms: 'self_ms', ttft_ms: 'round(ttft_us / 1000.0)' },
     from: `(SELECT longest.*, round((finish_us - start_us - coalesce(covered_us, 0)) / 1000.0)::bigint AS self_ms
       FROM longest LEFT JOIN covered
         ON covered.trace_id = longest.trace_id AND covered.span_id = longest.span_id AND parent_us = start_us) AS timed`,
@@ -257,11 +239,7 @@ const sections: Readonly<Record<string, Section>> = {
     max: maxRanked,
   },
   expensive_spans: {
-    item: {
-      ...ofSpan,
-      cost: 'round(call_cost, 6)',
-      model: 'call_model',
-    },
+    item: { ...ofSpan, cost: 'round(call_cost, 6)', model: 'call_model' },
     from: 'counted WHERE call_cost > 0',
     order: 'call_cost DESC, start_us, span_id, trace_id',
     max: maxRanked,

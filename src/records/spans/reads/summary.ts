@@ -73,7 +73,7 @@ export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
   });
   // The statement always returns one row of totals.
   const totals = itemsOf('totals')[0] as unknown as Totals;
-  const latency = namedPercentiles(totals.latency);
+  const [p50_ms, p95_ms, p99_ms] = totals.latency ?? [0, 0, 0];
   const parts: readonly (object | null | undefined)[] = [
     {
       summary: {
@@ -88,23 +88,16 @@ export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
         cache_hit_rate: percentOf(totals.cached_tokens, totals.input_tokens),
         ...nameList('models_used'),
         ...nameList('labels_found'),
-        latency_percentiles: { p50: latency.p50_ms, p95: latency.p95_ms, p99: latency.p99_ms },
+        latency_percentiles: { p50: p50_ms, p95: p95_ms, p99: p99_ms },
       },
-      latency: { ...latency, max_ms: totals.max_latency ?? 0 },
+      latency: { p50_ms, p95_ms, p99_ms, max_ms: totals.max_latency ?? 0 },
     },
-    totals.ttft && {
-      ttft: { p50_ms: totals.ttft[0], p95_ms: totals.ttft[1], avg_ms: totals.avg_ttft },
-    },
+    totals.ttft && { ttft: { p50_ms: totals.ttft[0], p95_ms: totals.ttft[1], avg_ms: totals.avg_ttft } },
     ...optionalLists.filter((section) => sections.has(section)).map(listOf),
     ...lists.map(listOf),
     ...rankings.map((section) => ({ [section]: itemsOf(section) })),
   ];
   return Object.assign({}, ...parts) as SpansSummary;
-}
-
-function namedPercentiles(values: Totals['latency']): Omit<SpansSummary['latency'], 'max_ms'> {
-  const [p50_ms, p95_ms, p99_ms] = values ?? [0, 0, 0];
-  return { p50_ms, p95_ms, p99_ms };
 }
 
 /** Numbers of spans by operation: the most frequent ones by name, all others together as `_other`. */

@@ -1,16 +1,15 @@
+import { dayMs, hourMs } from '../../../base/common/clock.js';
 import { invalidRequest } from '../../../base/common/errors.js';
 import type { GroupFilter, GroupFilters, Grouping } from './groups.sql.js';
 import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
 import type { GroupBody, ListRunsQuery, ListSpansQuery, Period, StatsQuery } from './trace-queries.dto.js';
 
-const hourMs = 3_600_000;
-const dayUs = 24 * hourMs * 1_000;
 /** Length of each period. */
 const periodMs: Readonly<Record<Period, number>> = {
   last_hour: hourMs,
-  last_day: 24 * hourMs,
-  last_week: 7 * 24 * hourMs,
-  last_month: 30 * 24 * hourMs,
+  last_day: dayMs,
+  last_week: 7 * dayMs,
+  last_month: 30 * dayMs,
 };
 
 /** The start of a period that ends now, in microseconds. */
@@ -23,7 +22,7 @@ export function rangeOf({ period, start_time: start, end_time: end }: StatsQuery
   readonly endUs: number;
 } {
   const endUs = end ?? Date.now() * 1_000;
-  return { startUs: start ?? startOf(period) ?? endUs - dayUs, endUs };
+  return { startUs: start ?? startOf(period) ?? endUs - dayMs * 1_000, endUs };
 }
 
 /** A query of REST, or the input of a tool, which may lack members that REST always sets. */
@@ -32,7 +31,7 @@ type QueryLike<T> = {
 };
 
 /** The ids of a query: `null` selects spans without an id and `!null` spans with any id, in any letter case. */
-export const wantedIds = (words: readonly string[] | undefined): WantedId[] | undefined =>
+const wantedIds = (words: readonly string[] | undefined): WantedId[] | undefined =>
   words?.map((word) => {
     if (/^null$/i.test(word)) return null;
     return /^!null$/i.test(word) ? anyId : word;

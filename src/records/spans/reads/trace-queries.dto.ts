@@ -11,14 +11,12 @@ import {
   ProjectQuery,
   Text,
 } from '../../../web/rest/dto.js';
-import { type RunKind, runKinds } from './span-filter.sql.js';
+import { latestUs, type RunKind, runKinds } from './span-filter.sql.js';
 
 /** Periods that end now. */
 export const periods = ['last_hour', 'last_day', 'last_week', 'last_month'] as const;
 export type Period = (typeof periods)[number];
 
-/** The latestUs time of JavaScript, in microseconds. */
-const latestUs = 8_640_000_000_000_000;
 /** Max characters of an id or name. */
 const maxIdLength = 512;
 
@@ -166,10 +164,7 @@ export class GroupBody {
 }
 
 export class BatchSpansBody {
-  @NestedList(GroupBody, 100, {
-    minItems: 1,
-    example: [{ groupBy: 'thread', threadId: 'thread-7' }],
-  })
+  @NestedList(GroupBody, 100, { minItems: 1, example: [{ groupBy: 'thread', threadId: 'thread-7' }] })
   readonly groups!: GroupBody[];
   @OptionalInt(1, 1_000, { example: 100, description: 'Default: 100' }) readonly spansPerGroup?: number;
   @OptionalTextList({ maxItems: 1_000, maxLength: maxIdLength, example: ['support'] })

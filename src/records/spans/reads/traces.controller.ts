@@ -6,13 +6,14 @@ import { constants, gzip } from 'node:zlib';
 import { AuditedRead } from '../../../web/auth/audit/audit.interceptor.js';
 import { CurrentProject } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
+import { Answers } from '../../../web/rest/api-problems.decorator.js';
+import { Csv } from '../../../web/rest/csv.interceptor.js';
 import { Problem } from '../../../base/common/errors.js';
 import { messagesOf } from '../ingest/span-messages.js';
-import { spanTextsOf } from '../ingest/span-texts.js';
-import { Answers, ReadsTraces } from './answers.decorator.js';
+import { spanContentsOf } from '../ingest/span-texts.js';
+import { ReadsTraces } from './answers.decorator.js';
 import { comparisonOf } from './summary.js';
-import { withoutUndefined, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
-import { Csv } from '../../../web/rest/csv.interceptor.js';
+import { groupingOf, groupsOf, oneGroup, rangeOf, spansOf, withoutUndefined } from './trace-filters.js';
 import * as queries from './trace-queries.dto.js';
 import { TraceReads } from './trace-reads.js';
 import * as views from './trace-views.dto.js';
@@ -241,40 +242,30 @@ export class TracesController {
   ) {
     const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit } = query;
     const trace = { project, traceIds: [id] };
-    if (spanId === undefined)
-      return withTexts(
-        await this.reads.spans(withoutUndefined({ ...trace, finishFromUs, endUs }), { limit, offset: 0 }),
-        query,
-      );
+    if (spanId === undefined) {
+      const filter = withoutUndefined({ ...trace, finishFromUs, endUs });
+      return withTexts(await this.reads.spans(filter, { limit, offset: 0 }), query);
+    }
     const position = await this.reads.position(trace, spanId);
-    if (position === undefined)
-      throw new Problem(
-        'not_found',
-        `There is no span ${JSON.stringify(spanId)} in the trace ${JSON.stringify(id)}`,
-      );
+    if (position === undefined) throw notFound('span', spanId, ` in the trace ${JSON.stringify(id)}`);
     const offset = Math.max(0, position - Math.floor(limit / 2));
     return withTexts(await this.reads.spans(trace, { limit, offset }), query);
   }
 }
 
 /** Adds texts and messages to spans, if the query asks for them. */
-const withTexts = (
-  { data, pagination }: views.Listed<views.SpanView>,
+function withTexts(
+  list: views.Listed<views.SpanView>,
   { texts = false, messages = false }: Pick<queries.WindowQuery, 'texts' | 'messages'>,
-): views.Listed<views.SpanView> => ({
-  data:
-    texts || messages
-      ? data.map((span) => {
-          const contents = spanTextsOf(span);
-          return {
-            ...span,
-            ...(texts && contents),
-            ...(messages && { messages: messagesOf(span.kind, contents) }),
-          };
-        })
-      : data,
-  pagination,
-});
+): views.Listed<views.SpanView> {
+  if (!texts && !messages) return list;
+  const data = list.data.map((span) => {
+    const contents = spanContentsOf(span);
+    const added = messages && { messages: messagesOf(span.kind, contents) };
+    return { ...span, ...(texts && contents), ...added };
+  });
+  return { ...list, data };
+}
 
-const notFound = (what: string, id: string): Problem =>
-  new Problem('not_found', `There is no ${what} ${JSON.stringify(id)}`);
+const notFound = (what: string, id: string, where = ''): Problem =>
+  new Problem('not_found', `There is no ${what} ${JSON.stringify(id)}${where}`);

@@ -7,7 +7,7 @@ import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import type { Replicas } from '../../../base/database/replicas.js';
 import type { PartHealth } from '../../../base/observability/contributors.js';
-import { defineTool } from '../../../web/contract/define-tool.js';
+import { defineTool, whole } from '../../../web/contract/define-tool.js';
 import type { Slot, Tool } from '../../../web/contract/tool.js';
 import { callerMistake } from '../failures.js';
 import { cut } from '../limits.js';
@@ -25,13 +25,7 @@ export const readFile = (files: ProjectFiles): Tool =>
       type: 'object',
       properties: {
         path: filePath,
-        maxLength: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 100_000,
-          default: 50_000,
-          description: 'Max characters',
-        },
+        maxLength: whole(1, 100_000, 50_000, 'Max characters'),
       },
       required: ['path'],
       additionalProperties: false,
@@ -85,7 +79,7 @@ export const writeFile = (files: ProjectFiles): Tool =>
     },
   });
 
-/** Interval of the comparison. */
+/** Interval at which the folders of all replicas are compared. */
 const checkMs = 5_000;
 /** File in FILES_DIR with its id. */
 const idFileName = '.toolkeeper-folder';
@@ -106,7 +100,9 @@ export class SharedFolder {
   readonly loop = new IntervalLoop(
     () => this.compare(),
     checkMs,
-    (error, again) => again || this.logger.warn(`FILES_DIR is not looked at for now: ${messageOf(error)}`),
+    (error, again) => {
+      if (!again) this.logger.warn(`FILES_DIR is not looked at for now: ${messageOf(error)}`);
+    },
   );
 
   constructor(

@@ -13,7 +13,7 @@ export const filePath = {
 } as const;
 
 /** The beginning of a file. */
-interface FileContent {
+export interface FileContent {
   readonly bytes: Buffer;
   /** Size of the whole file, in bytes. */
   readonly size: number;
@@ -156,10 +156,7 @@ function nameOf(project: string): string {
   return `~${sha256(project)}`;
 }
 
-/**
- * The properties of an opened file.
- * @throws ToolFailure for special files, and for files with hard links, which may lie elsewhere as well
- */
+/** The properties of a file. @throws ToolFailure for special files, and those with hard links, which may lie elsewhere, too */
 async function regularFileStats(file: FileHandle, path: string): Promise<Stats> {
   const stats = await file.stat();
   if (!stats.isFile() || stats.nlink > 1) throw callerMistake(`${path} is not a regular file`);

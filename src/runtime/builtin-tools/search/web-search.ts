@@ -11,7 +11,7 @@ const timeoutMs = 10_000;
 const maxResponseBytes = 1_048_576;
 
 /** One search result, as plain text. */
-export interface SearchRow {
+interface SearchRow {
   readonly title: string;
   readonly url: string;
   readonly snippet: string;

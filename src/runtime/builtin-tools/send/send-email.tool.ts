@@ -3,7 +3,7 @@ import { defineTool } from '../../../web/contract/define-tool.js';
 import type { Tool } from '../../../web/contract/tool.js';
 import { awayFailure, callerMistake } from '../failures.js';
 import { ConcurrencyLimit } from '../limits.js';
-import { filePath, type ProjectFiles } from '../files/project-files.js';
+import { type FileContent, filePath, type ProjectFiles } from '../files/project-files.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
 import { isLoopback } from '../../../base/outbound/addresses.js';
 import type { MailServer } from '../../../base/config/builtin-settings.js';
@@ -19,7 +19,6 @@ interface Attachment {
   readonly encoding?: 'utf-8' | 'base64';
 }
 
-/** Input of the tool. */
 interface Input {
   readonly to: Addresses;
   readonly subject: string;
@@ -39,7 +38,6 @@ const addressesSchema = (description: string): object => ({
   description,
 });
 
-/** Schema of an attachment. */
 const attachmentSchema = {
   type: 'object',
   properties: {
@@ -84,7 +82,11 @@ export function sendEmail(
     upstream: 'The answer of the mail server, which may have sent the mail,',
     run: ({ to, cc, bcc, subject, body, html, attachments }, run) =>
       limit.run(run, async () => {
-        const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
+        const recipients = {
+          to: addressesIn('to', to),
+          cc: addressesIn('cc', cc),
+          bcc: addressesIn('bcc', bcc),
+        };
         const count = Object.values(recipients).flat().length;
         if (recipients.to.length === 0) throw callerMistake('to names nobody');
         if (count > limits.maxRecipients)
@@ -107,7 +109,7 @@ export function sendEmail(
 const plainAddress = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
 
 /** The addresses of a field. @throws ToolFailure if one is not plain */
-function listOf(field: string, given: Addresses): string[] {
+function addressesIn(field: string, given: Addresses): string[] {
   const list = (typeof given === 'string' ? given.split(',') : given)
     .map((address) => address.trim())
     .filter((address) => address !== '');
@@ -127,34 +129,27 @@ async function readAttachments(
   let remaining = maxBytes;
   for (const { filename, path, content = '', encoding, contentType } of attachments) {
     const name = filename ?? path?.split('/').at(-1) ?? '';
-    const bytes =
+    const { bytes, size } =
       path === undefined
         ? decodeContent(name, content, encoding)
-        : await readWhole(files, project, path, remaining);
-    if (!bytes || bytes.length > remaining)
-      throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
-    remaining -= bytes.length;
+        : await files.read(project, path, remaining);
+    if (size > remaining) throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
+    remaining -= size;
     contents.push({ filename: name, content: bytes, ...(contentType !== undefined && { contentType }) });
   }
   return contents;
 }
 
-/** Reads a file as a whole. @returns undefined if the file is larger than `maxBytes` */
-async function readWhole(
-  files: ProjectFiles,
-  project: string,
-  path: string,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  const { bytes, size } = await files.read(project, path, maxBytes);
-  return size > maxBytes ? undefined : bytes;
-}
-
 /** The bytes of an attachment's content. @throws ToolFailure if it is no base64 although it should be */
-function decodeContent(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
+function decodeContent(
+  name: string,
+  content: string,
+  encoding: Attachment['encoding'] = 'utf-8',
+): FileContent {
   if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content))
     throw callerMistake(`attachments: the content of ${name} is no base64`);
-  return Buffer.from(content, encoding);
+  const bytes = Buffer.from(content, encoding);
+  return { bytes, size: bytes.length };
 }
 
 /** The mail server's answer. */

@@ -50,7 +50,7 @@ export const sendWebhook = (
     timeoutMs: 60_000,
     upstream: 'The answer of the receiver, which may have got the webhook,',
     run: async ({ url, payload, headers }, { executionId, signal }) => {
-      refuseOwnHeaders(headers);
+      refuseServerHeaders(headers);
       const body = JSON.stringify(payload);
       const send = (): Promise<OutboundAnswer> => {
         const timestamp = Math.floor(Date.now() / 1_000);
@@ -61,14 +61,14 @@ export const sendWebhook = (
           accept: 'application/json, text/*;q=0.9, */*;q=0.5',
         };
         const { timeoutMs, maxResponseBytes: maxBytes } = limits;
-        const all = { ...lowerCased(headers), ...serverHeaders };
+        const sentHeaders = { ...lowerCased(headers), ...serverHeaders };
         return http.send(
-          { url, method: 'POST', headers: all, body, timeoutMs, maxBytes, maxRedirects: 0 },
+          { url, method: 'POST', headers: sentHeaders, body, timeoutMs, maxBytes, maxRedirects: 0 },
           signal,
         );
       };
       try {
-        return resultOf(url, await retrying(limits).execute(send, signal));
+        return resultOf(url, await retryPolicy(limits).execute(send, signal));
       } catch (error) {
         if (!(error instanceof ToolFailure) || error.type !== 'upstream_unavailable') throw error;
         throw error instanceof NotSent ? error : awayFailure(`${error.message}. It may have got the webhook`);
@@ -77,7 +77,7 @@ export const sendWebhook = (
   });
 
 /** Retries requests that were not sent, and those that the receiver refused with 429 or 503. */
-const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
+const retryPolicy = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
   retry(
     handleType(NotSent).orWhenResult((answer) => isRetryable(answer as OutboundAnswer)),
     {
@@ -113,7 +113,7 @@ function jsonIn(text: string): unknown {
 }
 
 /** Names of headers that the server sets itself: signature, connection and form of the body. */
-const ownHeaders =
+const serverHeaderNames =
   /^(webhook-.*|proxy-.*|idempotency-key|content-.*|host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|accept-encoding)$/i;
 
 /** Headers with lower-case names, so that names that differ only in case are one header. */
@@ -121,7 +121,7 @@ const lowerCased = (headers: Input['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** @throws ToolFailure if the caller names a header that the server sets */
-function refuseOwnHeaders(headers: Input['headers']): void {
-  const own = Object.keys(headers).find((name) => ownHeaders.test(name));
-  if (own !== undefined) throw callerMistake(`headers must not name ${own}: it is set by the server`);
+function refuseServerHeaders(headers: Input['headers']): void {
+  const refused = Object.keys(headers).find((name) => serverHeaderNames.test(name));
+  if (refused !== undefined) throw callerMistake(`headers must not name ${refused}: it is set by the server`);
 }

@@ -7,10 +7,7 @@ import type { DocumentText, WebDocument } from './document-text.js';
 /** Time after which an idle process is stopped, so that it frees its memory. */
 const idleMs = 60_000;
 
-/**
- * Reads untrusted documents in a separate process, one at a time, so that a document that takes too long or too much
- * memory harms no other call.
- */
+/** Reads untrusted documents in a process of its own, one at a time, so that their time and memory harm no other call. */
 export class DocumentReader {
   private readonly turns = bulkhead(1, Infinity);
   private readonly worker: WorkerCalls<WebDocument, DocumentText>;

@@ -27,8 +27,7 @@ export interface DocumentText {
 const maxPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
- * The readable text of a document. A hostile document can take much time and memory, so this must run in a worker that
- * can be ended.
+ * The text of a document. A hostile document can take much time and memory, so this must run in a worker that can be ended.
  * @throws Error with a sentence that says why it cannot be read
  */
 export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
@@ -56,18 +55,7 @@ const readers: Readonly<Record<WebDocument['kind'], Reader>> = {
 };
 
 /** Elements without content. Not `header`, which contains titles, and not `form`, which some pages consist of. */
-const skipped = [
-  'img',
-  'svg',
-  'nav',
-  'footer',
-  'aside',
-  'button',
-  'select',
-  'noscript',
-  'template',
-  'iframe',
-];
+const skipped = 'img svg nav footer aside button select noscript template iframe'.split(' ');
 
 /** Separates the cells of a row as in Markdown. */
 const cell: FormatCallback = (element, walk, builder) => {

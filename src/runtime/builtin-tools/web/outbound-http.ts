@@ -45,10 +45,7 @@ const connectTimeoutMs = 10_000;
 const maxUrlLength = 8_192;
 const redirectStatuses = [301, 302, 303, 307, 308];
 
-/**
- * Sends requests to addresses that callers choose. The operator's rules apply to each host, also after redirects. This
- * server itself is never reached.
- */
+/** Sends requests to URLs of callers. The operator's rules apply to each host and redirect; this server is never reached. */
 export class OutboundHttp {
   constructor(
     private readonly rules: OutboundRules,
@@ -141,10 +138,8 @@ export class OutboundHttp {
   private async publicAddresses(host: string): Promise<LookupAddress[]> {
     // Name servers do not know localhost, but the rules need its address.
     if (/^(.+\.)?localhost\.?$/.test(host)) return [{ address: '127.0.0.1', family: 4 }];
-    const [four, six] = await Promise.allSettled([
-      this.resolver.resolve4(host),
-      this.resolver.resolve6(host),
-    ]);
+    const { resolver } = this;
+    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const addresses = [four, six].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (addresses.length === 0 && four.status === 'rejected') {
       const { code = '' } = four.reason as NodeJS.ErrnoException;
@@ -159,10 +154,8 @@ export class OutboundHttp {
   /** Why an address may not be reached, for the caller; undefined if it may. */
   private obstacle(host: string, port: number, address: string | undefined): string | undefined {
     const obstacle = this.rules.obstacle(host, port, address);
-    return (
-      obstacle &&
-      `Tools may not connect to ${host} here: ${obstacle}; the operator can allow it (OUTBOUND_ALLOW)`
-    );
+    const advice = 'the operator can allow it (OUTBOUND_ALLOW)';
+    return obstacle && `Tools may not connect to ${host} here: ${obstacle}; ${advice}`;
   }
 }
 

@@ -46,11 +46,11 @@ export class Pages {
 }
 
 /** @throws ToolFailure for an error status, or a page that is too large */
-function refuseFailed({ url, status, statusText, whole }: OutboundAnswer, maxBytes: number): void {
+function refuseFailed({ url, status, statusText, whole: isWhole }: OutboundAnswer, maxBytes: number): void {
   const { host } = new URL(url);
   if (status >= 500 || status === 429) throw awayFailure(`${host} answered ${status} ${statusText}`.trim());
   if (status < 200 || status >= 300) throw callerMistake(`${host} answered ${status} ${statusText}`.trim());
-  if (!whole) throw callerMistake(`The page is larger than ${maxBytes / 1_048_576} MiB`);
+  if (!isWhole) throw callerMistake(`The page is larger than ${maxBytes / 1_048_576} MiB`);
 }
 
 /** The type of a page. */
@@ -68,10 +68,8 @@ function typeOf({ headers, body }: OutboundAnswer): DocumentType {
   const type = contentType.trim();
   const charset = /charset\s*=\s*"?([\w-]+)/.exec(parameters.join(';'))?.[1];
   const kind = kindOf(type, body);
-  if (!kind) {
-    const what = type === '' ? 'The page does not say what it is' : `The page is ${type}`;
-    throw callerMistake(`${what}: HTML, PDF and text can be read`);
-  }
+  const what = type === '' ? 'The page does not say what it is' : `The page is ${type}`;
+  if (!kind) throw callerMistake(`${what}: HTML, PDF and text can be read`);
   return { contentType: type, document: { kind, ...(charset !== undefined && { charset }) } };
 }
 
