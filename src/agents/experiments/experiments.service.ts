@@ -11,11 +11,9 @@ import type { Principal } from '../../web/contract/principal.js';
 import { checkSettings, requestProblem } from './experiment-checks.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import type * as dto from './experiments.dto.js';
-import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { requestOf, resultOf } from './span-call.js';
 
-/** Max experiments of one project. */
 const maxExperiments = 1_000;
 /** The error of a change or a run while the experiment runs. */
 const runsAlready = 'The experiment runs: wait for its end, or cancel it';
@@ -40,7 +38,7 @@ export class ExperimentsService {
   async create(project: string, body: dto.CreateExperimentBody): Promise<dto.ExperimentView> {
     checkSettings(body);
     const original = await this.originalOf(project, body);
-    if ((await this.repository.count(project)) >= maxExperiments)
+    if ((await this.repository.count(project, null)) >= maxExperiments)
       throw new Problem(
         'conflict',
         `The project ${project} has ${maxExperiments} experiments, the most that it may have: delete some`,
@@ -141,13 +139,8 @@ export class ExperimentsService {
     const { original_request: request } = body;
     if (body.original_span_id === undefined) {
       if (!request) throw wrong('/original_request', 'is required without original_span_id');
-      return {
-        original_span_id: null,
-        original_trace_id: null,
-        original_request: request,
-        original_result: null,
-        thread_id: null,
-      };
+      const noSpan = { original_span_id: null, original_trace_id: null, thread_id: null };
+      return { ...noSpan, original_request: request, original_result: null };
     }
     const span = await this.spanOf(project, body.original_span_id, body.original_trace_id, bodyFields);
     if (!span) throw wrong(bodyFields.span, 'must be a span of this project');
@@ -202,7 +195,7 @@ function requestIn(span: SpanView, fields: SpanFields): dto.Json {
 const experimentNotFound = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);
 
 /** Compares two calls. @param original null without a span @param result null before the first answer */
-export function evaluate(original: CallResult | null, result: CallResult | null): EvaluationView {
+export function evaluate(original: dto.CallResult | null, result: dto.CallResult | null): dto.EvaluationView {
   const before = original && figuresOf(original);
   const after = result && figuresOf(result);
   if (!before || !after) return { hasResults: false, original: before, new: after, comparison: null };
@@ -221,7 +214,8 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
 }
 
 /** Figures of a call, whose usage has the member names of OpenAI or of OpenTelemetry; null if unknown. */
-export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
+export function figuresOf(call: dto.CallResult): dto.CallFiguresView {
+  const { output, model, cost, usage, duration_ms: ms } = call;
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;
   const inputTokens = tokens('prompt_tokens', 'input_tokens');
@@ -245,7 +239,6 @@ function numberIn(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 
-/** The change in percent; null if it is unknown. */
 function changePercent(before: number | null, after: number | null): number | null {
   return before === null || after === null || before === 0 ? null : ((after - before) / before) * 100;
 }

@@ -17,7 +17,7 @@ export interface RankRequest {
 }
 
 /** The origin of a confidence, for authors of playbooks. It is not sent to an LLM. */
-export interface RankExplanation {
+interface RankExplanation {
   /** Confidence by shared words, 0 to 1; null: not computed. */
   readonly lexical: number | null;
   /** Raw cosine of the embeddings, -1 to 1; null: there is no embedding. */
@@ -26,7 +26,6 @@ export interface RankExplanation {
   readonly matchedTerms: readonly string[];
 }
 
-/** A playbook found by a ranking. */
 export interface RankedPlaybook {
   readonly playbookId: string;
   /** 0 to 1, calibrated for every ranker: 0.70 separates relevant playbooks from noise. */
@@ -56,7 +55,6 @@ export interface PlaybookRanking {
 export interface PlaybookRanker {
   /** Changes whenever an equal search of an equal catalogue may have another result; absent: never. */
   readonly revision?: string;
-  /** Makes the ranking of a catalogue. */
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }
 

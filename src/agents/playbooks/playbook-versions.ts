@@ -13,11 +13,9 @@ export const transitions = {
 
 type Transition = keyof typeof transitions;
 
-/** Whether a status allows a change. */
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
 
-/** A change of a version's status, by whom and why. */
 export interface StatusChange {
   readonly transition: Transition;
   readonly by: string;
@@ -51,7 +49,6 @@ export interface PlannedVersion {
 
 /** The result of planning: the versions to store, and those that are not stored. */
 export interface VersionPlan {
-  /** Versions to store. */
   readonly versions: readonly PlannedVersion[];
   /** Versions that exist with the same content. */
   readonly unchanged: readonly CreatePlaybookBody[];
@@ -81,10 +78,10 @@ export function planVersions(
     for (const { playbook, contentHash, pointer } of ascending(ofPlaybook)) {
       const { version } = playbook;
       const versionPointer = `${pointer}/version`;
-      const equal = known.find((each) => compareVersions(each.version, version) === 0);
-      if (equal?.content_hash === contentHash && equal.version === version) unchanged.push(playbook);
-      else if (equal) {
-        const detail = `Playbook ${id} has a version ${equal.version} already`;
+      const existing = known.find((each) => compareVersions(each.version, version) === 0);
+      if (existing?.content_hash === contentHash && existing.version === version) unchanged.push(playbook);
+      else if (existing) {
+        const detail = `Playbook ${id} has a version ${existing.version} already`;
         taken.push({ pointer: versionPointer, detail });
       } else if (latest !== null && compareVersions(version, latest) < 0) {
         const detail = `version ${version} must be greater than the latest one, ${latest}`;
@@ -101,6 +98,5 @@ export function planVersions(
   return { versions, unchanged, taken, notGreater };
 }
 
-/** Versions in ascending order. */
 const ascending = (proposed: readonly ProposedVersion[]): ProposedVersion[] =>
   [...proposed].sort((a, b) => compareVersions(a.playbook.version, b.playbook.version));

@@ -17,13 +17,11 @@ import {
   transitions,
 } from './playbook-versions.js';
 
-/** Identifies a version of a playbook. */
 export interface VersionKey {
   readonly id: string;
   readonly version: string;
 }
 
-/** The outcome of using a playbook. */
 export interface Outcome {
   readonly success: boolean;
   /** An id of the caller's choice, so that an execution counts once even if it is reported again. */
@@ -139,7 +137,6 @@ export class PlaybooksRepository {
     );
   }
 
-  /** Finds a version; undefined if there is none. */
   async find(id: string, version: string): Promise<PlaybookRow | undefined> {
     const rows: PlaybookRow[] = await this.dataSource.query(
       `SELECT ${allFields} FROM playbook_catalog WHERE playbook_id = $1 AND version = $2`,
@@ -277,13 +274,12 @@ async function insert(
      WHERE playbook_id = ANY ($1) AND is_latest_version`,
     [versions.map(({ playbook }) => playbook.playbook_id)],
   );
-  const rows: PlaybookCreatedView[] = await manager.query(
+  return manager.query(
     `INSERT INTO playbook_catalog (${newColumnNames})
      SELECT ${newColumnNames} FROM json_to_recordset($1) AS new (${newColumns})
      RETURNING playbook_id, version, status, is_latest_version, created_at`,
     [JSON.stringify(versions.map((version) => rowOf(version, createdBy)))],
   );
-  return rows;
 }
 
 /** The row of a new version. Omitted fields become empty. */

@@ -23,8 +23,7 @@ export interface UiSession {
   readonly grant: UiGrant['status'] | null;
 }
 
-/** A call to store for a page. */
-export interface NewUiCall {
+interface NewUiCall {
   readonly id: string;
   readonly session: string;
   readonly caller: string;
@@ -49,7 +48,7 @@ export interface UiCallRow {
 }
 
 /** The present state of some sessions, and their open calls. */
-export interface UiNews {
+interface UiNews {
   readonly sessions: readonly {
     readonly id: string;
     readonly stream_id: string | null;
@@ -112,7 +111,6 @@ export class UiSessionsRepository {
     return this.update(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [id, caller, stream]);
   }
 
-  /** Records that a stream was closed. */
   async closeStream(stream: string): Promise<void> {
     await this.update(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
   }
@@ -175,13 +173,12 @@ export class UiSessionsRepository {
 
   /**
    * Stores the first answer to a call.
+   * @param caller the page's own caller
    * @returns `stored`, also for the same answer again; `differs` from the stored answer; `over`: nobody waits for the
    * answer any more; undefined: the page has no such call
    */
   async answer(
-    id: string,
-    session: string,
-    caller: string,
+    { id, session, caller }: Pick<NewUiCall, 'id' | 'session' | 'caller'>,
     answer: UiAnswerBody,
   ): Promise<'stored' | 'differs' | 'over' | undefined> {
     const text = storableJson(answer);
@@ -236,7 +233,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Updates sessions. @returns whether there was one */
+  /** Updates sessions. @returns whether any was updated */
   private async update(setAndWhere: string, values: unknown[]): Promise<boolean> {
     const sql = `UPDATE ui_sessions SET ${setAndWhere}`;
     const [, count] = await this.db.query<[unknown, number]>(sql, values);

@@ -15,7 +15,6 @@ const maxExplained = 200;
 
 /** Prefix of parameters that are labels: `label.environment=production`. */
 const labelPrefix = 'label.';
-/** Max labels of a search. */
 const maxLabels = 32;
 const dtoPipe = new DtoPipe();
 
@@ -57,12 +56,9 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
   const labels: Record<string, string> = {};
   for (const [name, value] of entries) {
     const key = name.slice(labelPrefix.length);
+    const pointer = `/${escapePointer(name)}`;
     if (key !== '' && typeof value === 'string' && value.trim() !== '') labels[key] = value;
-    else
-      problems.push({
-        pointer: `/${escapePointer(name)}`,
-        detail: 'must be label.<key>=<value>, each key once',
-      });
+    else problems.push({ pointer, detail: 'must be label.<key>=<value>, each key once' });
   }
   if (entries.length > maxLabels)
     problems.push({ pointer: '/label', detail: `must be at most ${maxLabels} labels` });
@@ -101,7 +97,6 @@ export class PlaybookSearchController {
     return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
   }
 
-  /** Searches, and explains the result. */
   private async explain(query: RestSearch): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;
