@@ -22,6 +22,17 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   throw new NotRegularFile(`${path} is not a regular file`);
 }
 
+/** The first bytes of a regular file as Latin-1. @throws NotRegularFile, or the system error */
+export async function headOf(path: string, maxBytes: number): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('latin1', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
 /**
  * Reads the text of a regular file, up to the size that `stat` reports.
  * @throws NotRegularFile; Error if it is larger than `maxBytes`

@@ -253,7 +253,7 @@ export class Sandbox {
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
       hint: (error, starting) => hintFor(error, policy, { starting, denied: proxy?.deniedTarget, sees }),
       dispose: async () => {
-        await leaves.releaseAll();
+        await leaves.release();
         await proxy?.close();
         if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       },

@@ -3,7 +3,7 @@ import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { isOneOf } from '../../../base/common/name-patterns.js';
-import { openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { headOf, statOf } from '../../../base/common/regular-file.js';
 import { type AppConfig, hostVariable, isServersOwn } from '../../../base/config/app-config.js';
 import { harmlessVariables, isSteering } from '../../../base/config/tool-variables.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
@@ -173,17 +173,8 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
 }
 
 /** Whether a file begins with `#!`. */
-export async function isScript(path: string): Promise<boolean> {
-  const file = await openRegularFile(path).catch(() => undefined);
-  try {
-    const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
-    return start?.bytesRead === 2 && start.buffer.toString() === '#!';
-  } catch {
-    return false;
-  } finally {
-    await file?.close();
-  }
-}
+export const isScript = async (path: string): Promise<boolean> =>
+  (await headOf(path, 2).catch(() => '')) === '#!';
 
 /** An executable and its arguments, to be checked. */
 interface CandidateCommand {

@@ -1,11 +1,6 @@
-import { createReadStream } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { headOf } from '../../../base/common/regular-file.js';
 import type { PreparedLaunch } from './launch-preparation.js';
-
-/** The first 64 bytes of a file as Latin-1; empty if it cannot be read. */
-const headOf = (path: string): Promise<string> =>
-  text(createReadStream(path, { end: 63, encoding: 'latin1' })).catch(() => '');
 
 /** Faults at the beginning of a tool's program and script that error messages of the system do not name. */
 export async function scriptFaults({ spec, script, remote }: PreparedLaunch): Promise<string[]> {
@@ -13,7 +8,7 @@ export async function scriptFaults({ spec, script, remote }: PreparedLaunch): Pr
   const files = [spec.command, ...(script === undefined ? [] : [resolve(spec.cwd, spec.args[script] ?? '')])];
   const faults = await Promise.all(
     files.map(async (path, index) => {
-      const head = await headOf(path);
+      const head = await headOf(path, 64).catch(() => '');
       if (/^(\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(head))
         return `${basename(path)} begins with a byte order mark: save it as UTF-8 without one`;
       if (/^#![^\n]*\r\n/.test(head)) return `${basename(path)} has the line ends of Windows (CRLF)`;
