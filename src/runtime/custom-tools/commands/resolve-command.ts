@@ -60,25 +60,16 @@ export async function resolveCommand(request: CommandRequest): Promise<ResolvedC
     !command.includes('/') || realPath === (await hostProgram(basename(command), whyNotRun));
   const program = { command, args: location.args, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode };
   const args = await rules.checkCommand(program);
-  checkPin(tool, realPath);
+  // A path must lead to the same file as at registration. The operator may upgrade what a bare name leads to.
+  const { pinnedCommand } = tool;
+  if (command.includes('/') && pinnedCommand !== null && pinnedCommand !== realPath)
+    throw wrong(
+      '/command',
+      `leads to ${realPath} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
+    );
   const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
   const script = rules.scriptOf(program);
   return { spec, realPath, ...(script !== undefined && { script }) };
-}
-
-/**
- * A path must lead to the same file as at registration. A bare name is looked up on the server's own PATH: the operator
- * may upgrade the interpreter.
- */
-function checkPin(
-  { command, pinnedCommand }: Pick<CustomTool, 'command' | 'pinnedCommand'>,
-  realPath: string,
-): void {
-  if (!command.includes('/') || pinnedCommand === null || pinnedCommand === realPath) return;
-  throw wrong(
-    '/command',
-    `leads to ${realPath} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
-  );
 }
 
 /**
@@ -105,12 +96,12 @@ function toolEnvironment(
     const why = `${requested[refused]} is a setting of the server itself: give the tool its own value in env`;
     throw wrong(`/permissions/allowedEnvironmentVars/${refused}`, why);
   }
-  const granted = [...alwaysGiven, ...requested];
-  const inherited = granted.flatMap((name) => {
+  const env: Record<string, string> = { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles };
+  for (const name of [...alwaysGiven, ...requested]) {
     const value = hostVariable(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles, ...Object.fromEntries(inherited), ...own };
+    if (value !== undefined) env[name] = value;
+  }
+  return { ...env, ...own };
 }
 
 /** Keeps git and wget from reading settings in /etc: these are unreadable in the sandbox, and both would exit. */
@@ -136,11 +127,15 @@ async function findExecutable(
   isInterpreter = false,
 ): Promise<string> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
-  const runnable = candidates.filter((_, n) => problems[n] === undefined);
-  const isShim = await Promise.all(runnable.map(async (path) => isInterpreter && (await isScript(path))));
-  const shims = runnable.filter((_, n) => isShim[n]);
+  const programs: string[] = [];
+  const shims: string[] = [];
+  for (const [n, path] of candidates.entries()) {
+    if (problems[n] !== undefined) continue;
+    const isShim = isInterpreter && (await isScript(path));
+    (isShim ? shims : programs).push(path);
+  }
   let obstacle: string | undefined;
-  for (const path of [...runnable.filter((_, n) => !isShim[n]), ...shims]) {
+  for (const path of [...programs, ...shims]) {
     const why = (await whyNotRun(path)) ?? (await whyNotRun(await realpath(path)));
     if (why === undefined) return path;
     obstacle ??= why;
@@ -277,8 +272,11 @@ export class CommandRules {
   /** Whether a program's name is that of an interpreter; `python3.12` is one if `python3` or `python` is. */
   isInterpreter(program: string): boolean {
     const name = basename(program);
-    return [name, name.replace(/\.[\d.]+$/, ''), stemOf(name)].some((each) =>
-      this.config.interpreters.has(each),
+    const { interpreters } = this.config;
+    return (
+      interpreters.has(name) ||
+      interpreters.has(name.replace(/\.[\d.]+$/, '')) ||
+      interpreters.has(stemOf(name))
     );
   }
 

@@ -34,7 +34,7 @@ import {
   Variables,
   variableSchema,
 } from './nested-settings.js';
-import { Setting } from './setting-facets.js';
+import { initialOf, Setting } from './setting-facets.js';
 
 export const toolProtocols = ['jsonrpc', 'mcp'] as const;
 /** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
@@ -296,6 +296,9 @@ export class ToolSettings {
   })
   metadata!: Record<string, unknown>;
 }
+
+/** The values of the settings that a registration omits. */
+export const initialSettings = initialOf(ToolSettings);
 
 /** Registers an executable. */
 export class CustomToolCreate extends IntersectionType(

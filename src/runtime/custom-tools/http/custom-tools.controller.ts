@@ -192,7 +192,8 @@ export class CustomToolsController {
 
   /** The answer to a registration or a change. */
   private async savedView(stored: SavedTool, author: Principal): Promise<CustomToolView> {
-    const tool = await this.firstListing.approveForAuthor(stored, author);
+    const hasAccounts = stored.credentials === 'user';
+    const tool = hasAccounts ? await this.firstListing.approveForAuthor(stored, author) : stored;
     const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
     return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
   }

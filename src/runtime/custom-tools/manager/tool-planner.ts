@@ -26,6 +26,9 @@ import {
   type ToolPlan,
 } from '../launch/tool-inspector.js';
 
+/** Checks registrations by their rules. */
+const dtos = new DtoPipe();
+
 /** A registration. */
 interface NewTool {
   readonly create: CustomToolCreate;
@@ -60,8 +63,6 @@ export const nameOf = (request: ToolRequest): string =>
 /** Plans a request: applies all rules and starts the executable once, but stores nothing. */
 @Injectable()
 export class ToolPlanner {
-  private readonly dtos = new DtoPipe();
-
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>,
     private readonly repository: CustomToolsRepository,
@@ -100,7 +101,7 @@ export class ToolPlanner {
     const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
     if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
     const { hash: bundle, manifest } = await this.bundles.accept(upload);
-    const create = await this.dtos.read(CustomToolCreate, {
+    const create = await dtos.read(CustomToolCreate, {
       name,
       ...withoutOwnFolder(manifestIn(manifest)),
     });
@@ -255,7 +256,7 @@ async function omittedMembers(handshake: Handshake, create: CustomToolCreate): P
   };
   const omitted = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
   try {
-    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(omitted));
+    return await dtos.read(CustomToolUpdate, Object.fromEntries(omitted));
   } catch (error) {
     const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
     if (!first) throw error;

@@ -240,7 +240,9 @@ export class RunningTools {
     const isPersonal = accounts !== undefined || tool.isolation === 'user';
     const listing = dialect && new McpListing(handshake, accounts !== undefined);
     const createPool = (minProcesses: number, owner?: Owner): ProcessPool => {
-      const own = { ...settings, minProcesses, ...withToken(settings.spec, owner?.token) };
+      const token = owner?.token;
+      const ofOwner = token === undefined ? {} : withToken(settings.spec, token);
+      const own = { ...settings, minProcesses, ...ofOwner };
       const pool = this.factory.create(own, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => {
