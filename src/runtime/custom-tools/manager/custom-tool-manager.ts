@@ -43,7 +43,7 @@ export class CustomToolManager implements ToolHistory {
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly supervisor: ToolSupervisor,
-    registry: ToolRegistry,
+    private readonly registry: ToolRegistry,
   ) {
     registry.history = this;
   }
@@ -57,7 +57,7 @@ export class CustomToolManager implements ToolHistory {
     const name = nameOf(request);
     return this.mutex.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
-      if (isNew && (this.running.isTaken(name) || (await this.repository.find(name))))
+      if (isNew && (this.registry.find(name) || (await this.repository.find(name))))
         throw new Problem('conflict', `The tool name ${name} is taken`);
       return this.commit(await this.planner.plan(request), origin);
     });

@@ -104,11 +104,6 @@ export class RunningTools {
     return backend && 'pool' in backend ? backend.confined.effective : this.sandbox.effective(tool);
   }
 
-  /** Whether a tool of any kind has this name. */
-  isTaken(name: string): boolean {
-    return this.registry.find(name) !== undefined;
-  }
-
   /**
    * Creates a wrapper, which holds the reason if the tool cannot be started. Starts no process yet.
    * @param separate if present, the wrapper does not share running processes; they write into `book`, or the tool's log
