@@ -194,18 +194,16 @@ export class CustomToolsController {
   private async savedView(stored: SavedTool, author: Principal): Promise<CustomToolView> {
     const hasAccounts = stored.credentials === 'user';
     const tool = hasAccounts ? await this.firstListing.approveForAuthor(stored, author) : stored;
-    const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
+    const warnings = [...(tool.warnings ?? [])];
+    // A server behind a URL keeps its state there.
+    if (tool.protocol === 'mcp' && tool.url === null)
+      warnings.push(...(await replicaWarnings(this.replicas)));
     return { ...customToolView(tool, this.running), ...(warnings.length > 0 && { warnings }) };
   }
 }
 
 /** Warnings for an operator who saves a tool that may keep state, if there are several replicas. */
-async function replicaWarnings(
-  { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
-  replicas: Pick<Replicas, 'alive'>,
-): Promise<string[]> {
-  // A server behind a URL keeps its state there.
-  if (protocol !== 'mcp' || url !== null) return [];
+async function replicaWarnings(replicas: Pick<Replicas, 'alive'>): Promise<string[]> {
   const { length } = await replicas.alive().catch(() => []);
   if (length < 2) return [];
   const warning =

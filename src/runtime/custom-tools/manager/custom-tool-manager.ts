@@ -17,7 +17,7 @@ import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
-import { nameOf, type ToolRequest, ToolPlanner } from './tool-planner.js';
+import { type ToolRequest, ToolPlanner } from './tool-planner.js';
 
 /** A call that belongs to a dry run. */
 export interface DryCall {
@@ -54,7 +54,7 @@ export class CustomToolManager implements ToolHistory {
    * @throws Problem `invalid_request` with the field, `not_found`, `conflict`; nothing is stored then
    */
   store(request: ToolRequest, origin: RevisionOrigin): Promise<SavedTool> {
-    const name = nameOf(request);
+    const { name } = 'create' in request ? request.create : request;
     return this.mutex.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
       if (isNew && (this.registry.find(name) || (await this.repository.find(name))))

@@ -56,10 +56,6 @@ interface ToolChange {
 /** A request to register or to change a tool. */
 export type ToolRequest = NewTool | ToolChange;
 
-/** The name of the tool that a request registers or changes. */
-export const nameOf = (request: ToolRequest): string =>
-  'create' in request ? request.create.name : request.name;
-
 /** Plans a request: applies all rules and starts the executable once, but stores nothing. */
 @Injectable()
 export class ToolPlanner {
@@ -254,9 +250,11 @@ async function omittedMembers(handshake: Handshake, create: CustomToolCreate): P
     inputSchema,
     maxConcurrency,
   };
-  const omitted = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
+  const omitted: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(given))
+    if (value !== undefined && !(field in create)) omitted[field] = value;
   try {
-    return await dtos.read(CustomToolUpdate, Object.fromEntries(omitted));
+    return await dtos.read(CustomToolUpdate, omitted);
   } catch (error) {
     const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
     if (!first) throw error;
