@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
@@ -28,6 +29,19 @@ export async function headOf(path: string, maxBytes: number): Promise<string> {
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return buffer.toString('latin1', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** SHA-256 of a regular file in hex. Hashed in chunks, because one read of many MiB would block the event loop. */
+export async function hashOfFile(path: string): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const hash = createHash('sha256');
+    const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
+    for await (const chunk of stream) hash.update(chunk as Buffer);
+    return hash.digest('hex');
   } finally {
     await file.close();
   }

@@ -129,9 +129,8 @@ export class CgroupLeaves {
  * gateways are kept even if empty, because a process may be about to enter.
  */
 export function removeDeadLeaves(bases: CgroupBases): void {
-  for (const { path } of Object.values(bases)) {
+  for (const { path } of Object.values(bases))
     for (const leaf of entriesOf(path).filter(isLeftBehind)) tryRemove(join(path, leaf));
-  }
 }
 
 /** Whether the gateway that created a group has ended. */
@@ -229,13 +228,11 @@ function baseOf(controller: CgroupController, setting: string): CgroupBase | str
   const hierarchy = hierarchyOf(controller);
   if (!hierarchy) return `no ${controller} controller is mounted`;
   const { version, mount, ownGroup } = hierarchy;
-  if (setting === 'auto' && ownGroup !== '/') {
+  if (setting === 'auto' && ownGroup !== '/')
     return `the ${controller} group ${ownGroup} belongs to somebody else: set SANDBOX_CGROUP to a group of this server`;
-  }
   const path = join(mount, setting === 'auto' ? ownGroup : setting);
-  if (version === 2 && !wordsIn(join(path, 'cgroup.subtree_control')).includes(controller)) {
+  if (version === 2 && !wordsIn(join(path, 'cgroup.subtree_control')).includes(controller))
     return `${path} does not delegate the ${controller} controller`;
-  }
   const problem = whyNoLeaf({ version, path }, controller);
   return problem ?? { version, path };
 }
@@ -246,9 +243,8 @@ function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController):
   try {
     mkdirSync(leaf);
     try {
-      for (const [file, value] of limitFiles(controller, version, probeLimits[controller])) {
+      for (const [file, value] of limitFiles(controller, version, probeLimits[controller]))
         if (file !== 'memory.oom.group') writeFileSync(join(leaf, file), value);
-      }
     } finally {
       rmdirSync(leaf);
     }

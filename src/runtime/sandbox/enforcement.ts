@@ -166,7 +166,6 @@ function judgeProcesses({ cgroups, bubblewrap, launcher, countsProcesses, missin
   };
 }
 
-/** Facts about a tool besides its sandbox. */
 interface ToolFacts {
   /** The tool's own folder or file. */
   readonly ownPath: string | undefined;

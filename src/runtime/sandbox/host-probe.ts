@@ -17,7 +17,6 @@ import type { AbilityName, HostAbilities } from './sandbox.types.js';
 const runProgram = promisify(execFile);
 const probeTimeoutMs = 10_000;
 
-/** What to probe. */
 interface ProbeSettings {
   /** PATH in which to find bubblewrap and socat. */
   readonly path: string;
@@ -41,7 +40,6 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     ),
   };
   const missing: Partial<Record<AbilityName, string>> = {};
-  /** Notes why an ability is missing. */
   const note = (name: AbilityName, why: string): undefined => {
     missing[name] = why;
   };

@@ -31,7 +31,6 @@ interface CommandRequest {
   readonly location: Pick<CustomTool, 'args' | 'workingDir'>;
   /** Whether it came in a bundle that may hold any code. */
   readonly mayBringCode: boolean;
-  /** Its own variables, decrypted. */
   readonly ownEnv: PlainEnv;
   /** Base of relative working directories. */
   readonly root: string;
@@ -167,7 +166,6 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a file begins with `#!`. */
 export const isScript = async (path: string): Promise<boolean> =>
   (await headOf(path, 2).catch(() => '')) === '#!';
 
@@ -178,7 +176,6 @@ interface CandidateCommand {
   readonly args: readonly string[];
   /** The same arguments as registered, before those that name files were made absolute. */
   readonly writtenArgs: readonly string[];
-  /** Absolute. */
   readonly cwd: string;
   /** The file itself, links resolved. */
   readonly realPath: string;
@@ -190,7 +187,6 @@ interface CandidateCommand {
 
 /** An interpreter's option that does not change which code runs. */
 const harmlessOption = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
-/** These options in a message. */
 const harmlessOptions = '-u, -jar, --no-warnings, --enable-source-maps and --max-old-space-size=<MB>';
 
 /** Rules for the commands of tools. Every refusal is a Problem `invalid_request` that names the field. */
@@ -331,7 +327,6 @@ const stemOf = (name: string): string => name.replace(/[\d.]+$/, '');
 /** Whether a path has a segment `..`. */
 const climbs = (path: string): boolean => path.split('/').includes('..');
 
-/** Whether a path is the root or below it. */
 function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }

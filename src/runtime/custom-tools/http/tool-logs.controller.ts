@@ -22,7 +22,6 @@ import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
-/** An example of the stream. */
 const streamExample = [
   'id: mhq3k2x19f2c6b-42',
   'event: log',

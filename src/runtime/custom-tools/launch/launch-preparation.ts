@@ -12,7 +12,8 @@ import type { Credential } from '../../mcp-client/credential.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
-import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
+import { SandboxRefusal } from '../../sandbox/path-access.js';
+import { Sandbox } from '../../sandbox/sandbox.js';
 import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { Accounts, type AccountServer } from '../accounts/accounts.js';
@@ -36,7 +37,6 @@ export interface PreparedLaunch extends ResolvedCommand {
   readonly remote?: Launcher;
   /** Accounts of the callers, for a tool that requires them. */
   readonly accounts?: ServerAccounts;
-  /** Starts sessions for one caller. */
   readonly remoteFor?: (user: string) => Launcher;
 }
 
@@ -136,7 +136,6 @@ export class LaunchPreparation {
     return new ProcessAccounts(this.accounts, this.accountServer(tool, env));
   }
 
-  /** Prepares sessions with a server behind a URL. */
   private prepareRemote(url: URL, tool: CustomTool, env: PlainEnv, redactor: Redactor): PreparedLaunch {
     // No process: the URL stands for the command, where launches are compared and shown.
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };

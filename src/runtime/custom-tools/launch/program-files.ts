@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, extname, join, relative, resolve, sep } from 'node:path';
-import { NotRegularFile, openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { hashOfFile, NotRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { covers } from '../../sandbox/mounts.js';
@@ -135,7 +134,6 @@ export function throwAsProblem(error: unknown): never {
  * left out, because they never change: the configuration names the hash of the bundle.
  */
 export class ProgramFiles {
-  /** Hashes by path. */
   private readonly known = new Map<string, CachedHash>();
 
   constructor(
@@ -180,23 +178,10 @@ export class ProgramFiles {
     const state = [ino, size, mtimeMs, ctimeMs].join(' ');
     const known = this.known.get(path);
     if (known?.state === state) return known.hash;
-    const hash = await hashOf(path);
+    const hash = await hashOfFile(path);
     if (Date.now() - ctimeMs > clockTickMs) this.known.set(path, { state, hash });
     else this.known.delete(path);
     return hash;
-  }
-}
-
-/** Hashes in chunks, because one read of 16 MiB would block the event loop. */
-async function hashOf(path: string): Promise<string> {
-  const file = await openRegularFile(path);
-  try {
-    const hash = createHash('sha256');
-    const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
-    for await (const chunk of stream) hash.update(chunk as Buffer);
-    return hash.digest('hex');
-  } finally {
-    await file.close();
   }
 }
 

@@ -107,7 +107,10 @@ export class ToolInspector {
     if (inspected && !readAs) warnings.push(...nameWarning(tool, handshake));
     if (inspected) warnings.push(...validate.warnings, ...(await scriptFaults(inspected)));
     return {
-      ...{ tool, validate, validators, warnings },
+      tool,
+      validate,
+      validators,
+      warnings,
       ...(handshake && { handshake }),
       ...(readAs && { readAs }),
       ...(await this.contentOf(tool, inspected)),

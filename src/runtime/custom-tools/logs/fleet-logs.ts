@@ -20,7 +20,6 @@ interface LogPage {
 
 /** Header with a replica's signature for another replica. */
 export const replicaHeader = 'x-toolkeeper-replica';
-/** Validity of a signature. */
 const signatureMs = 30_000;
 /** Accepted validity, longer than `signatureMs` because the clocks of replicas may differ. */
 const maxValidityMs = 60_000;
@@ -52,7 +51,6 @@ export class FleetLogs {
     return { ...mergePages(pages, limit, since), partial: pages.length <= others.length };
   }
 
-  /** A page of this replica's lines. */
   ownPage(tool: string, limit: number, since: string | undefined): LogPage {
     const { entries: data, last = null, missed } = this.logs.open(tool).ring.slice(limit, since);
     return { data, nextSince: last, missed, partial: false };

@@ -29,7 +29,6 @@ import {
 /** Checks registrations by their rules. */
 const dtos = new DtoPipe();
 
-/** A registration. */
 interface NewTool {
   readonly create: CustomToolCreate;
   /** Hash of the bundle with its files. */
@@ -45,7 +44,6 @@ interface ToolChange {
   readonly name: string;
   readonly changes?: CustomToolUpdate;
   readonly bundle?: string | undefined;
-  /** The revision to restore. */
   readonly revision?: number;
   /** Makes any other change to the tool. */
   readonly edit?: (tool: CustomTool) => void;
@@ -53,7 +51,6 @@ interface ToolChange {
   readonly enables?: boolean;
 }
 
-/** A request to register or to change a tool. */
 export type ToolRequest = NewTool | ToolChange;
 
 /** Plans a request: applies all rules and starts the executable once, but stores nothing. */

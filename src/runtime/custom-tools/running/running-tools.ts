@@ -44,7 +44,6 @@ export type RuntimeEvent = (Exclude<PoolEvent, HandledEvent> | Omit<UnparsedEven
 /** The loaded custom tools, each with its wrapper and its pools. */
 @Injectable()
 export class RunningTools {
-  /** The loaded tools by name. */
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** All pools that have not ended, including those of dry runs and of replaced configurations. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
@@ -74,7 +73,6 @@ export class RunningTools {
     return this.wrappers.get(name);
   }
 
-  /** All loaded tools. */
   all(): CustomToolWrapper[] {
     return [...this.wrappers.values()];
   }
@@ -143,7 +141,6 @@ export class RunningTools {
     this.logWarnings(wrapper);
   }
 
-  /** Disables a tool. */
   disable(tool: CustomTool): void {
     this.logs.logStatus(tool.name, tool.status);
     this.withdraw(tool.name);

@@ -123,17 +123,14 @@ export class SeparatePools {
     return project === 'default' ? this.ofDefault : this.pools.get(project);
   }
 
-  /** All present pools. */
   all(): ProcessPool[] {
     return [this.ofDefault, ...this.pools.values()];
   }
 
-  /** Makes no more pools. */
   close(): void {
     this.isClosed = true;
   }
 
-  /** Forgets a pool and ends it. */
   private remove(key: string, pool: ProcessPool): void {
     this.pools.delete(key);
     this.end(pool);
@@ -157,7 +154,6 @@ export class SeparatePools {
     return pool;
   }
 
-  /** Ends a pool that has no process. */
   private endIfUnused(key: string): void {
     const pool = this.pools.get(key);
     if (pool && unusedSince(pool) === 0) this.remove(key, pool);
