@@ -87,9 +87,11 @@ function probeSandbox(program: string, mounts: MountTable, extra: Record<string,
 
 /** Checks that the launcher denies a file that is not granted. @returns its path @throws Error if it does not */
 async function workingLauncher(program: string, mounts: MountTable): Promise<string> {
-  const settings = { program, mounts, more: withAccess('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
-    ...settings,
+    program,
+    mounts,
+    more: withAccess('rw', ['/dev/null']),
+    limits: {},
     network: false,
     alone: true,
     keepModes: false,

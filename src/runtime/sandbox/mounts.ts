@@ -114,22 +114,10 @@ const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-g
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 /** The dynamic loaders of glibc and musl. */
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
+const inEtc = (name: string): string => `/etc/${name}`;
 /** Configuration that programs read. Kept short because each entry is a mount and delays the start. */
-const settings = [
-  '/etc/alternatives',
-  '/etc/ld.so.cache',
-  '/etc/localtime',
-  '/etc/timezone',
-  '/etc/mime.types',
-];
-const networkSettings = [
-  '/etc/hosts',
-  '/etc/nsswitch.conf',
-  '/etc/resolv.conf',
-  '/etc/gai.conf',
-  '/etc/services',
-  '/etc/protocols',
-];
+const settings = 'alternatives ld.so.cache localtime timezone mime.types'.split(' ').map(inEtc);
+const networkSettings = 'hosts nsswitch.conf resolv.conf gai.conf services protocols'.split(' ').map(inEtc);
 /** Certificates that TLS clients need. No private keys. */
 const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
 /** Libraries and data for a tool that may run only its interpreter. */

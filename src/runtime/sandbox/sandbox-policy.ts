@@ -1,4 +1,4 @@
-import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
+import { type EffectiveSandbox, type SandboxField, sandboxFields } from './sandbox.types.js';
 
 /** The fields of `sandbox` and `permissions` of a registration; all are optional. */
 export interface SandboxDemands {
@@ -95,25 +95,17 @@ function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
   return new Set<SandboxField>([...limitFields, ...refusedPermissions]);
 }
 
-/** The fields that restrict every tool, whatever it demands. */
-function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] {
-  return [
-    'allowedPaths',
-    'canReadFiles',
-    'canWriteFiles',
-    ...(network === 'none' ? (['allowNetwork', 'canNetwork'] as const) : []),
-    'maxMemoryMB',
-    'maxExecutionMs',
-    'allowedEnvironmentVars',
-    'dataDirectory',
-    'processes',
-    'temporaryDirectory',
-    'writableNotExecutable',
-    'systemCalls',
-    'otherProcesses',
-    'grandchildren',
-  ];
-}
+/** Fields that restrict only the tools whose configuration demands it. */
+const restrictOnDemand: readonly SandboxField[] = ['allowedHosts', 'maxCpuPercent', 'canExecuteCommands'];
+/** Fields that restrict all tools without a network. */
+const restrictWithoutNetwork: readonly SandboxField[] = ['allowNetwork', 'canNetwork'];
+
+/** The fields that restrict a tool whatever it demands. */
+const defaultRestrictions = (network: SandboxPolicy['network']): SandboxField[] =>
+  sandboxFields.filter(
+    (field) =>
+      !restrictOnDemand.includes(field) && (network === 'none' || !restrictWithoutNetwork.includes(field)),
+  );
 
 /** Whether a tool reaches any host, also because its `allowedHosts` are not enforced. */
 export const isNetworkOpen = ({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): boolean =>
