@@ -75,24 +75,10 @@ function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): 
   return allowNetwork === true || canNetwork === true ? 'all' : 'none';
 }
 
-/** The fields that restrict something. Fields that only grant something (`allowNetwork: true`) do not. */
+/** The demands that restrict something: limits, and permissions that are refused. True only grants something. */
 function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
-  const given = (field: keyof SandboxDemands): boolean => demands[field] !== undefined;
-  const denied = (field: keyof SandboxDemands): boolean => demands[field] === false;
-  const limitFields = (
-    [
-      'allowedPaths',
-      'allowedHosts',
-      'maxMemoryMB',
-      'maxCpuPercent',
-      'maxExecutionMs',
-      'allowedEnvironmentVars',
-    ] as const
-  ).filter(given);
-  const refusedPermissions = (
-    ['allowNetwork', 'canNetwork', 'canReadFiles', 'canWriteFiles', 'canExecuteCommands'] as const
-  ).filter(denied);
-  return new Set<SandboxField>([...limitFields, ...refusedPermissions]);
+  const fields = Object.keys(demands) as (keyof SandboxDemands)[];
+  return new Set(fields.filter((field) => demands[field] !== undefined && demands[field] !== true));
 }
 
 /** Fields that restrict only the tools whose configuration demands it. */
