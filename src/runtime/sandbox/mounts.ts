@@ -158,6 +158,7 @@ export async function systemFiles({
     } else if (execute && (await statOf(path))) run.push(path);
   }
   if (!execute) {
+    // With links such as /lib64 → /usr/lib64 the loaders need none of their own.
     run.push(...(await realPathsOf(loaders, hasTopLevelLink ? {} : links)));
     read.push(...(await realPathsOf(libraries)));
   }

@@ -255,6 +255,7 @@ export class Accounts implements OnApplicationBootstrap {
       } catch (error) {
         if (!(error instanceof GrantEnded)) throw error;
         await sql.query(`UPDATE accounts SET status = 'needs_sign_in' ${where}`, [server.id, user, revision]);
+        // Returned, because throwing it would roll the status back.
         return error;
       }
     };

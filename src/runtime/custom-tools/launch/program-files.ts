@@ -83,8 +83,8 @@ export async function locateProgram(
   const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
   if (program !== undefined) programs.add(program);
   if (workingDir !== null) {
-    let isOwn = covers(installedDir, base);
-    if (!isShared(base, root)) for (const file of programs) isOwn ||= covers(base, file);
+    const holdsProgram = [...programs].some((file) => covers(base, file));
+    const isOwn = covers(installedDir, base) || (holdsProgram && !isShared(base, root));
     return { ownPath: base, launch: { workingDir, args }, ...(!isOwn && { needsGrantFor: '/workingDir' }) };
   }
   const first = argFiles.find((file) => file !== undefined) ?? program;

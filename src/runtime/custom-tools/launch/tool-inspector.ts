@@ -149,13 +149,13 @@ export class ToolInspector {
       const credential =
         user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user);
       const token = await credential?.token();
-      const spec = confined.command;
-      const ofUser = token === undefined ? { spec } : withToken(spec, token);
-      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...ofUser };
+      const { spec, ...redaction } =
+        token === undefined ? { spec: confined.command } : withToken(confined.command, token);
+      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...redaction };
       const onNews = makeListener?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(ofUser.spec, limits, start, { onNews }),
+        (start) => probeExecutable(spec, limits, start, { onNews }),
         user === undefined ? launch.remote : launch.remoteFor?.(user),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };

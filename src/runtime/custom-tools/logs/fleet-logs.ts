@@ -114,8 +114,9 @@ function mergePages(pages: readonly LogPage[], limit: number, since?: string): O
   const taken = new Set(data);
   let positions = since?.split(',') ?? [];
   for (const { data: lines, nextSince } of pages) {
-    const isRead = since === undefined || lines.length === 0;
-    const position = isRead ? nextSince : lines.findLast((line) => taken.has(line))?.id;
+    // The latest lines end each log; after `since` a log is read up to the last line that was taken.
+    const isAtEnd = since === undefined || lines.length === 0;
+    const position = isAtEnd ? nextSince : lines.findLast((line) => taken.has(line))?.id;
     if (position) positions = [...positions.filter((id) => logOf(id) !== logOf(position)), position];
   }
   const missed = pages.reduce((sum, page) => sum + page.missed, 0);

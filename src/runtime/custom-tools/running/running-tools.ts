@@ -233,9 +233,9 @@ export class RunningTools {
     const listing = dialect && new McpListing(handshake, accounts !== undefined);
     const createPool = (minProcesses: number, owner?: Owner): ProcessPool => {
       const token = owner?.token;
-      const ofOwner = token === undefined ? {} : withToken(settings.spec, token);
-      const own = { ...settings, minProcesses, ...ofOwner };
-      const pool = this.factory.create(own, (owner && remoteFor?.(owner.user)) ?? remote);
+      const withOwnToken = token === undefined ? {} : withToken(settings.spec, token);
+      const ownSettings = { ...settings, minProcesses, ...withOwnToken };
+      const pool = this.factory.create(ownSettings, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => {
         if (event.type === 'terminate') confined.ended(event.pid);
