@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
@@ -20,6 +21,30 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
   if (isFile) return file;
   await file.close();
   throw new NotRegularFile(`${path} is not a regular file`);
+}
+
+/** The first bytes of a regular file as Latin-1. @throws NotRegularFile, or the system error */
+export async function headOf(path: string, maxBytes: number): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('latin1', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** SHA-256 of a regular file in hex. Hashed in chunks, because one read of many MiB would block the event loop. */
+export async function hashOfFile(path: string): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const hash = createHash('sha256');
+    const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
+    for await (const chunk of stream) hash.update(chunk as Buffer);
+    return hash.digest('hex');
+  } finally {
+    await file.close();
+  }
 }
 
 /** Reads a regular file, up to the size that `stat` reports. @throws NotRegularFile; Error if it is larger than `maxBytes` */

@@ -202,8 +202,7 @@ export class ToolRegistry {
   /** Reports a change of the tools. */
   private announce(): void {
     this.currentPlatformNames = undefined;
-    const definitions = [...this.tools.values()].map(({ definition }) => definition);
-    this.knownTools.set(definitions.map(({ name, thresholds }) => ({ name, thresholds })));
+    this.knownTools.set([...this.tools.values()].map(({ definition }) => definition));
     this.changes.emit();
   }
 }

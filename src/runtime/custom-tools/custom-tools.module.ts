@@ -40,7 +40,6 @@ import { McpToolsController } from './http/mcp-tools.controller.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
-/** Providers that accept and store the files of tools. */
 const bundles = [BundlesRepository, BundleFolders, Bundles];
 
 @Module({})

@@ -62,7 +62,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
 
   /** Whether all descendants of a tool end with it, even those that left its process group. */
   get endsDescendants(): boolean {
-    return this.client?.stats().usable === true;
+    return this.client?.usable === true;
   }
 
   /** Starts the spawner early, while this process is small: forking copies its page tables. */

@@ -5,7 +5,6 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { TypedEvents } from '../../base/common/typed-events.js';
-import type { ProcessSpec } from './pool.types.js';
 import { type LaunchedProcess, type Launcher, type LaunchEvents, launch } from './launcher.js';
 import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
 import { Spawner, type SpawnerOptions } from './spawner.js';
@@ -63,14 +62,13 @@ export function findSpawner(root: string): string | undefined {
  */
 export class SpawnerClient {
   readonly events = new TypedEvents<SpawnerEvent>(() => undefined);
-  readonly launch: Launcher = (spec) => this.startProcess(spec);
   private readonly spawner: Spawner;
   private readonly processes = new Map<number, SpawnedProcess>();
   /** One buffer for all processes, because chunks are handled synchronously. */
   private readonly readBuffer = new Uint8Array(readBufferBytes);
   private lastId = 0;
   private closed = false;
-  private unusable = false;
+  private isUnusable = false;
 
   constructor(options: SpawnerOptions) {
     this.spawner = new Spawner(options, {
@@ -86,9 +84,14 @@ export class SpawnerClient {
     this.spawner.start();
   }
 
+  /** false if processes are started directly. */
+  get usable(): boolean {
+    return !this.isUnusable;
+  }
+
   stats(): SpawnerStats {
     return {
-      usable: !this.unusable,
+      usable: this.usable,
       pid: this.spawner.pid,
       restarts: this.spawner.restarts,
       waiting: this.processes.size - this.inStage('running').length,
@@ -103,9 +106,10 @@ export class SpawnerClient {
     await this.spawner.close();
   }
 
-  private startProcess(spec: ProcessSpec): LaunchedProcess {
+  /** @throws Error while the spawner is being closed; the errors of `encodeSpawn` */
+  readonly launch: Launcher = (spec) => {
     if (this.closed) throw stoppingError();
-    if (this.unusable) return launch(spec);
+    if (this.isUnusable) return launch(spec);
     const id = ++this.lastId;
     const process = new SpawnedProcess(id, spec.command, encodeSpawn(id, spec), (signal) =>
       this.signal(process, signal),
@@ -114,7 +118,7 @@ export class SpawnerClient {
     this.spawner.start();
     this.advance();
     return process;
-  }
+  };
 
   private inStage(stage: Stage): SpawnedProcess[] {
     return [...this.processes.values()].filter((process) => process.stage === stage);
@@ -122,13 +126,17 @@ export class SpawnerClient {
 
   /** Sends all queued starts if the spawner is ready. */
   private advance(): void {
-    if (this.spawner.ready)
-      for (const process of this.inStage('queued')) {
+    if (!this.spawner.ready) return;
+    let isReplyDue = false;
+    for (const process of this.processes.values()) {
+      if (process.stage === 'queued') {
         process.stage = 'asked';
         process.attempts++;
         this.spawner.send(process.request);
       }
-    this.spawner.setReplyDue(this.inStage('asked').length > 0);
+      if (process.stage === 'asked') isReplyDue = true;
+    }
+    this.spawner.setReplyDue(isReplyDue);
   }
 
   private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
@@ -199,8 +207,8 @@ export class SpawnerClient {
 
   /** From now on, processes are started directly. */
   private giveUp(why: string): void {
-    if (this.unusable) return;
-    this.unusable = true;
+    if (this.isUnusable) return;
+    this.isUnusable = true;
     this.events.emit({ type: 'unusable', why });
     for (const process of this.inStage('queued')) this.fail(process, new Error(`the spawner ${why}`));
   }

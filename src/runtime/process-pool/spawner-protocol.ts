@@ -34,16 +34,15 @@ export type ToolReply =
 
 /** The frame that starts a process. @throws TypeError for NUL characters, as Node does; Error E2BIG over the limit */
 export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec): Buffer {
-  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const strings = [command, cwd, command, ...args, ...variables];
-  if (strings.some((string) => string.includes('\0'))) {
+  const strings = [command, cwd, command, ...args];
+  for (const [name, value] of Object.entries(env)) strings.push(`${name}=${value}`);
+  if (strings.join('').includes('\0'))
     throw new TypeError('command, arguments, directory and environment must not hold NUL characters');
-  }
   const text = Buffer.from(`${strings.join('\0')}\0`);
   if (text.length + 8 > maxRequestBytes) throw systemError(-constants.errno.E2BIG, command);
   const body = Buffer.allocUnsafe(8);
   body.writeUInt32LE(args.length + 1, 0);
-  body.writeUInt32LE(variables.length, 4);
+  body.writeUInt32LE(Object.keys(env).length, 4);
   return Buffer.concat([header('spawn', id, 8 + text.length), body, text]);
 }
 
@@ -89,21 +88,27 @@ export class ReplyReader {
   }
 }
 
-type ReplyWords = [kind: number, id: number, a: number, b: number, c: number, d: number];
-
 function decode(frame: Buffer): SpawnerReply {
-  const [kind, id, a, b, c, d] = [0, 4, 8, 12, 16, 20].map((at) => frame.readUInt32LE(at)) as ReplyWords;
+  const kind = frame.readUInt32LE(0);
+  const id = frame.readUInt32LE(4);
+  const first = frame.readUInt32LE(8);
+  const second = frame.readUInt32LE(12);
   switch (kind) {
     case 1:
-      return { kind: 'ready', version: a };
+      return { kind: 'ready', version: first };
     case 2:
-      return { kind: 'started', id, pid: a, fds: [b, c, d] };
+      return {
+        kind: 'started',
+        id,
+        pid: first,
+        fds: [second, frame.readUInt32LE(16), frame.readUInt32LE(20)],
+      };
     case 3:
-      return { kind: 'failed', id, errno: -a };
+      return { kind: 'failed', id, errno: -first };
     case 4:
-      return b === 0
-        ? { kind: 'exited', id, code: a, signal: null }
-        : { kind: 'exited', id, code: null, signal: signalName(b) };
+      return second === 0
+        ? { kind: 'exited', id, code: first, signal: null }
+        : { kind: 'exited', id, code: null, signal: signalName(second) };
     default:
       throw new Error(`The spawner sent an unknown message: ${kind}`);
   }

@@ -80,7 +80,11 @@ export class Spawner {
 
   /** Starts the timeout of an expected answer, or clears it if none is expected. */
   setReplyDue(isDue: boolean): void {
-    if (this.ready) this.startReplyTimeout(isDue);
+    if (this.closing) return;
+    clearTimeout(this.timer);
+    this.timer = isDue
+      ? setTimeout(() => this.kill(), this.options.timeoutMs ?? defaultTimeoutMs)
+      : undefined;
   }
 
   /** Ends the spawner, which first ends all tools and their descendants. Resolves when it has exited. */
@@ -113,15 +117,7 @@ export class Spawner {
     const reader = new ReplyReader((reply) => this.receive(run, reply));
     child.stdin.on('error', () => undefined);
     child.stdout.on('error', () => undefined).on('data', (chunk: Buffer) => reader.push(chunk));
-    this.startReplyTimeout();
-  }
-
-  private startReplyTimeout(isDue = true): void {
-    if (this.closing) return;
-    clearTimeout(this.timer);
-    this.timer = isDue
-      ? setTimeout(() => this.kill(), this.options.timeoutMs ?? defaultTimeoutMs)
-      : undefined;
+    this.setReplyDue(true);
   }
 
   private kill(): void {
@@ -133,7 +129,7 @@ export class Spawner {
     if (reply.version !== protocolVersion) return this.kill();
     run.ready = true;
     this.failures = 0;
-    this.startReplyTimeout(false);
+    this.setReplyDue(false);
     this.observer.ready();
   }
 

@@ -12,9 +12,9 @@ export interface SlotUser {
 
 /** Permission for one process, held from before its start until its end. */
 export interface Slot {
-  /** Call when the process has started or failed to, so that another one may start. */
+  /** Call when the process has started or failed to, so that another one may start. Later calls have no effect. */
   readonly started: () => void;
-  /** Call when the process has ended. */
+  /** Call when the process has ended. Later calls have no effect. */
   readonly release: () => void;
 }
 
@@ -80,7 +80,27 @@ export class StartSlots {
       return undefined;
     }
     this.withdraw(user);
-    return this.slotFor(user);
+    this.held.push(user);
+    this.starts++;
+    let isStarting = true;
+    const started = (): void => {
+      if (!isStarting) return;
+      isStarting = false;
+      clearTimeout(timer);
+      this.starts--;
+      this.admit();
+    };
+    const timer = setTimeout(started, maxStartMs).unref();
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.held.splice(this.held.indexOf(user), 1);
+      this.promised = Math.max(0, this.promised - 1);
+      started();
+      this.admit();
+    };
+    return { started, release };
   }
 
   /** Removes `user` from the queue. */
@@ -158,25 +178,6 @@ export class StartSlots {
     if (longest && this.claim()) longest.yieldIdle();
   }
 
-  /** Makes a slot. */
-  private slotFor(user: SlotUser): Slot {
-    this.held.push(user);
-    this.starts++;
-    const started = once(() => {
-      clearTimeout(timer);
-      this.starts--;
-      this.admit();
-    });
-    const timer = setTimeout(started, maxStartMs).unref();
-    const release = once(() => {
-      this.held.splice(this.held.indexOf(user), 1);
-      this.promised = Math.max(0, this.promised - 1);
-      started();
-      this.admit();
-    });
-    return { started, release };
-  }
-
   /** Lets waiting users take the free slots. */
   private admit(): void {
     while (!this.reachedLimit()) {
@@ -186,14 +187,4 @@ export class StartSlots {
       next.user.advance();
     }
   }
-}
-
-/** Makes later calls of a function do nothing. */
-function once(act: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    act();
-  };
 }

@@ -1,5 +1,4 @@
-import { effectiveSandbox, noSandbox } from './enforcement.js';
-import { accessLines } from './access-lines.js';
+import { accessLines, effectiveSandbox, noSandbox } from './enforcement.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 import type { HostAbilities } from './sandbox.types.js';
 

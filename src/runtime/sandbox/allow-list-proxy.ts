@@ -248,15 +248,7 @@ function urlOf(text: string): URL {
 }
 
 /** Hop-by-hop headers, which apply to one connection only and are not forwarded. `transfer-encoding` is kept. */
-const hopByHop = [
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-];
+const hopByHop = 'keep-alive proxy-connection proxy-authorization te trailer upgrade expect'.split(' ');
 
 const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name)));

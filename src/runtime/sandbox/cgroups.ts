@@ -59,7 +59,6 @@ export function limitFiles(controller: CgroupController, version: 1 | 2, value: 
  * that no part of the tool runs outside of its group. The group is named after the pid.
  */
 export class CgroupLeaves {
-  private readonly directories: readonly string[];
   /** Files to write in each new group, by the parent directory. */
   private readonly limits: readonly (readonly [directory: string, files: readonly [string, string][]])[];
 
@@ -78,7 +77,6 @@ export class CgroupLeaves {
       byDirectory.set(base.path, [...files, ...limitFiles(controller, base.version, value)]);
     }
     this.limits = [...byDirectory];
-    this.directories = [...byDirectory.keys()];
   }
 
   /**
@@ -87,49 +85,42 @@ export class CgroupLeaves {
    */
   command(variables: Variables = []): string[] {
     if (this.limits.length === 0) return [];
-    const lines = this.limits.flatMap(([directory, files]) => [
-      `g=${quoted(join(directory, this.prefix))}$$`,
+    const lines: string[] = [];
+    for (const [directory, files] of this.limits) {
+      lines.push(`g=${quoted(join(directory, this.prefix))}$$`);
       // `command -p` ignores the tool's PATH.
-      'command -p mkdir "$g" || exit 125',
-      // memory.oom.group is optional: kernels that support it kill the group as a whole.
-      ...files.map(([file, value]) =>
-        file === 'memory.oom.group'
-          ? `{ echo ${value} >"$g/${file}"; } 2>/dev/null || :`
-          : `echo ${value} >"$g/${file}" || exit 125`,
-      ),
-      'echo $$ >"$g/cgroup.procs" || exit 125',
-    ]);
-    const exports = variables.map(([name, value]) => `export ${name}=${quoted(value)}`);
-    return ['/bin/sh', '-c', `${[...lines, ...exports].join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
+      lines.push('command -p mkdir "$g" || exit 125');
+      for (const [file, value] of files)
+        lines.push(
+          // memory.oom.group is optional: kernels that support it kill the group as a whole.
+          file === 'memory.oom.group'
+            ? `{ echo ${value} >"$g/${file}"; } 2>/dev/null || :`
+            : `echo ${value} >"$g/${file}" || exit 125`,
+        );
+      lines.push('echo $$ >"$g/cgroup.procs" || exit 125');
+    }
+    for (const [name, value] of variables) lines.push(`export ${name}=${quoted(value)}`);
+    return ['/bin/sh', '-c', `${lines.join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
   }
 
-  /** Kills the remaining processes of a group and removes it. @returns whether the group is gone */
-  release(pid: number): Promise<boolean> {
-    return this.removeAll((leaf) => leaf === `${this.prefix}${pid}`);
-  }
-
-  /** Releases the groups of all processes of this tool. */
-  releaseAll(): Promise<boolean> {
-    return this.removeAll((leaf) => leaf.startsWith(this.prefix));
-  }
-
-  /** Removes the groups with these names, with retries. @returns whether all are gone */
-  private async removeAll(isOurs: (leaf: string) => boolean): Promise<boolean> {
+  /**
+   * Kills the remaining processes of a group and removes it, with retries.
+   * @param pid absent: the groups of all processes of this tool
+   * @returns whether they are gone
+   */
+  async release(pid?: number): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
-      if (this.tryRemoveAll(isOurs)) return true;
+      let areGone = true;
+      for (const [directory] of this.limits)
+        for (const leaf of entriesOf(directory)) {
+          const isOurs = pid === undefined ? leaf.startsWith(this.prefix) : leaf === `${this.prefix}${pid}`;
+          // Each one is tried, even if another one remains.
+          if (isOurs && !killAndRemove(join(directory, leaf))) areGone = false;
+        }
+      if (areGone) return true;
       await delay(removalPauseMs, undefined, { ref: false });
     }
     return false;
-  }
-
-  private tryRemoveAll(isOurs: (leaf: string) => boolean): boolean {
-    const leaves = this.directories.flatMap((directory) =>
-      entriesOf(directory)
-        .filter(isOurs)
-        .map((leaf) => join(directory, leaf)),
-    );
-    // Each one is tried, even if another one remains.
-    return leaves.map(killAndRemove).every(Boolean);
   }
 }
 
@@ -138,9 +129,8 @@ export class CgroupLeaves {
  * gateways are kept even if empty, because a process may be about to enter.
  */
 export function removeDeadLeaves(bases: CgroupBases): void {
-  for (const { path } of Object.values(bases)) {
+  for (const { path } of Object.values(bases))
     for (const leaf of entriesOf(path).filter(isLeftBehind)) tryRemove(join(path, leaf));
-  }
 }
 
 /** Whether the gateway that created a group has ended. */
@@ -238,13 +228,11 @@ function baseOf(controller: CgroupController, setting: string): CgroupBase | str
   const hierarchy = hierarchyOf(controller);
   if (!hierarchy) return `no ${controller} controller is mounted`;
   const { version, mount, ownGroup } = hierarchy;
-  if (setting === 'auto' && ownGroup !== '/') {
+  if (setting === 'auto' && ownGroup !== '/')
     return `the ${controller} group ${ownGroup} belongs to somebody else: set SANDBOX_CGROUP to a group of this server`;
-  }
   const path = join(mount, setting === 'auto' ? ownGroup : setting);
-  if (version === 2 && !wordsIn(join(path, 'cgroup.subtree_control')).includes(controller)) {
+  if (version === 2 && !wordsIn(join(path, 'cgroup.subtree_control')).includes(controller))
     return `${path} does not delegate the ${controller} controller`;
-  }
   const problem = whyNoLeaf({ version, path }, controller);
   return problem ?? { version, path };
 }
@@ -255,9 +243,8 @@ function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController):
   try {
     mkdirSync(leaf);
     try {
-      for (const [file, value] of limitFiles(controller, version, probeLimits[controller])) {
+      for (const [file, value] of limitFiles(controller, version, probeLimits[controller]))
         if (file !== 'memory.oom.group') writeFileSync(join(leaf, file), value);
-      }
     } finally {
       rmdirSync(leaf);
     }

@@ -41,7 +41,7 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
     ...fileSystem(mounts, settings.temporaryBytes, extra),
     // Bubblewrap's own root is a tmpfs and must be read-only; the host's root keeps its access rights.
     ...(mounts.mounts.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
-    ...variables.flatMap(([name, value]) => ['--setenv', name, value]),
+    ...variables.flatMap((variable) => ['--setenv', ...variable]),
     '--chdir',
     cwd,
     '--',
@@ -54,50 +54,38 @@ function fileSystem(
   temporaryBytes: number,
   extra: Readonly<Record<string, string>>,
 ): string[] {
-  const tmpfs = (path: string): string[] => [
-    '--size',
-    String(temporaryBytes),
-    '--perms',
-    '1777',
-    '--tmpfs',
-    path,
-  ];
-  const extras = Object.entries(extra).flatMap(([name, file]) => ['--ro-bind', file, `${ownFiles}/${name}`]);
-  const ownMounts: readonly (readonly [string, string[]])[] = [
+  const tmpfs = ['--size', String(temporaryBytes), '--perms', '1777', '--tmpfs'];
+  const dev = ['--dev', '/dev', ...tmpfs, '/dev/shm'];
+  for (const [name, file] of Object.entries(extra)) dev.push('--ro-bind', file, `${ownFiles}/${name}`);
+  const steps = new Map([
     ['/proc', ['--proc', '/proc']],
-    ['/dev', ['--dev', '/dev', ...tmpfs('/dev/shm'), ...extras, '--remount-ro', '/dev']],
-    [privateDirectory, tmpfs(privateDirectory)],
-  ];
-  const ownPaths = ownMounts.map(([path]) => path);
-  const steps = [
-    ...ownMounts,
-    ...neededMounts(mounts, ownPaths).map((mount) => [mount.path, mountArguments(mount)] as const),
-    ...[...links].map(([at, to]) => [at, ['--symlink', to, at]] as const),
-  ];
-  return steps.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, step]) => step);
+    ['/dev', [...dev, '--remount-ro', '/dev']],
+    [privateDirectory, [...tmpfs, privateDirectory]],
+  ]);
+  const own = [...steps.keys()];
+  for (const mount of mounts)
+    if (!own.includes(mount.path) && isNeeded(mount, mounts, own))
+      steps.set(mount.path, mountArguments(mount));
+  for (const [at, to] of links) steps.set(at, ['--symlink', to, at]);
+  return [...steps].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, step]) => step);
 }
 
 /**
- * The mounts that are needed: those with the same access as the mount around them are skipped, because each mount
- * delays the start.
+ * Whether a mount is needed: one with the same access as the mount around it is skipped, because each mount delays the
+ * start.
  * @param own paths mounted by bubblewrap itself, which hide the mount around them
  */
-function neededMounts(mounts: readonly Mount[], own: readonly string[]): Mount[] {
-  const free = mounts.filter(({ path }) => !own.includes(path));
-  return free.filter((mount) => {
-    const within = free.filter((other) => other !== mount && covers(other.path, mount.path));
-    // The innermost mount around another has the longest path.
-    const around = within.reduce<Mount | undefined>(
-      (inner, other) => (inner && inner.path.length > other.path.length ? inner : other),
-      undefined,
-    );
-    if (!around || isWritable(around) !== isWritable(mount)) return true;
-    if (around.access === 'masked' || mount.access === 'masked') return true;
-    return own.some((path) => covers(path, mount.path) && !covers(path, around.path));
-  });
+function isNeeded({ path, access }: Mount, mounts: readonly Mount[], own: readonly string[]): boolean {
+  let around: Mount | undefined;
+  // Sorted by path, so that the last mount around another is the innermost.
+  for (const mount of mounts)
+    if (mount.path !== path && !own.includes(mount.path) && covers(mount.path, path)) around = mount;
+  if (!around) return true;
+  if (around.access === 'masked' || access === 'masked') return true;
+  if ((around.access === 'rw') !== (access === 'rw')) return true;
+  const { path: outer } = around;
+  return own.some((hiding) => covers(hiding, path) && !covers(hiding, outer));
 }
-
-const isWritable = ({ access }: Mount): boolean => access === 'rw';
 
 function mountArguments({ path, access }: Mount): string[] {
   switch (access) {
@@ -120,15 +108,14 @@ export type Variables = readonly (readonly [name: string, value: string])[];
 const loaderVariables = /^(LD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*)$/;
 
 /** Splits the environment into variables for all programs and variables for the tool alone. */
-export function splitVariables(env: Readonly<Record<string, string>>): {
-  readonly shared: Record<string, string>;
-  readonly toolOnly: Variables;
-} {
-  const all = Object.entries(env);
-  return {
-    shared: Object.fromEntries(all.filter(([name]) => !loaderVariables.test(name))),
-    toolOnly: all.filter(([name]) => loaderVariables.test(name)),
-  };
+export function splitVariables(env: Readonly<Record<string, string>>) {
+  const shared: Record<string, string> = {};
+  const toolOnly: [name: string, value: string][] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (loaderVariables.test(name)) toolOnly.push([name, value]);
+    else shared[name] = value;
+  }
+  return { shared, toolOnly };
 }
 
 /** Name of the unix socket in the sandbox to which the relay forwards proxy connections. */
@@ -201,16 +188,16 @@ const accessOptions = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 export function launcherCommand(settings: LauncherSettings): string[] {
   const { program, mounts, more, network, limits, alone, keepModes, uid } = settings;
   const granted = alone ? visibleMounts(mounts.mounts) : heldMounts(mounts);
-  return [
-    program,
-    '--seccomp',
-    ...(alone ? insteadOfNamespaces(network) : ['--held', String(granted.length)]),
-    ...(uid === undefined ? [] : userOptions(uid)),
-    ...(keepModes ? ['--no-chmod'] : []),
-    ...[...granted, ...visibleMounts(more)].flatMap(({ path, access }) => [accessOptions[access], path]),
-    ...Object.entries({ ...limits, core: 0 }).flatMap(([name, value]) => ['--rlimit', `${name}=${value}`]),
-    '--',
-  ];
+  const prefix = [program, '--seccomp'];
+  if (alone) prefix.push(...insteadOfNamespaces(network));
+  else prefix.push('--held', String(granted.length));
+  if (uid !== undefined) prefix.push('--user', `${uid}:${uid}`);
+  if (keepModes) prefix.push('--no-chmod');
+  for (const { path, access } of [...granted, ...visibleMounts(more)])
+    prefix.push(accessOptions[access], path);
+  for (const [name, value] of Object.entries({ ...limits, core: 0 }))
+    prefix.push('--rlimit', `${name}=${value}`);
+  return [...prefix, '--'];
 }
 
 /**
@@ -218,13 +205,13 @@ export function launcherCommand(settings: LauncherSettings): string[] {
  * check that bubblewrap, which follows links, mounted the same files. It also switches to the tool's user, because
  * bubblewrap's namespace contains only the user that started it.
  */
-export const holdCommand = (program: string, mounts: MountTable, uid?: number): string[] => [
-  program,
+export function holdCommand(program: string, mounts: MountTable, uid?: number): string[] {
+  const prefix = [program];
   // Changing the user clears the parent-death signal that the spawner has set.
-  ...(uid === undefined ? [] : [...userOptions(uid), '--pdeathsig']),
-  ...heldMounts(mounts).flatMap(({ path }) => ['--hold', path]),
-  '--',
-];
+  if (uid !== undefined) prefix.push('--user', `${uid}:${uid}`, '--pdeathsig');
+  for (const { path } of heldMounts(mounts)) prefix.push('--hold', path);
+  return [...prefix, '--'];
+}
 
 type VisibleMount = Mount & { readonly access: keyof typeof accessOptions };
 
@@ -252,8 +239,6 @@ const insteadOfNamespaces = (network: boolean): string[] => [
   '--no-detach',
   network ? '--no-unix' : '--no-net',
 ];
-
-const userOptions = (uid: number): string[] => ['--user', `${uid}:${uid}`];
 
 /**
  * Files of /proc/self that interpreters read, for a tool without a process namespace. All of /proc would show other

@@ -1,7 +1,6 @@
 import { constants } from 'node:os';
 import type { SandboxPolicy } from './sandbox-policy.js';
 
-/** How a process ended. */
 export interface ProcessEnd {
   readonly exitCode?: number | null | undefined;
   readonly signal?: string | null | undefined;

@@ -17,7 +17,6 @@ import type { AbilityName, HostAbilities } from './sandbox.types.js';
 const runProgram = promisify(execFile);
 const probeTimeoutMs = 10_000;
 
-/** What to probe. */
 interface ProbeSettings {
   /** PATH in which to find bubblewrap and socat. */
   readonly path: string;
@@ -41,7 +40,6 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     ),
   };
   const missing: Partial<Record<AbilityName, string>> = {};
-  /** Notes why an ability is missing. */
   const note = (name: AbilityName, why: string): undefined => {
     missing[name] = why;
   };
@@ -89,9 +87,11 @@ function probeSandbox(program: string, mounts: MountTable, extra: Record<string,
 
 /** Checks that the launcher denies a file that is not granted. @returns its path @throws Error if it does not */
 async function workingLauncher(program: string, mounts: MountTable): Promise<string> {
-  const settings = { program, mounts, more: withAccess('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
-    ...settings,
+    program,
+    mounts,
+    more: withAccess('rw', ['/dev/null']),
+    limits: {},
     network: false,
     alone: true,
     keepModes: false,

@@ -5,7 +5,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { readProc, statFieldsOf } from '../../base/common/process-identity.js';
 
-/** Interval of the checks. */
 const checkEveryMs = 250;
 /** Interval while a group grows by more than an eighth of its limit between two checks. */
 const recheckMs = 50;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { access, glob, lstat, readlink, realpath, stat } from 'node:fs/promises';
+import { access, glob, lstat, readlink, realpath } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { openRegularFile } from '../../base/common/regular-file.js';
+import { headOf, statOf } from '../../base/common/regular-file.js';
 import type { SandboxPolicy } from './sandbox-policy.js';
 import type { Command } from './sandbox.types.js';
 
@@ -45,48 +45,33 @@ export function mountsFor(
   system: SystemFiles,
   secrets: readonly string[],
 ): MountTable {
+  const mounts = new Map<string, Mount>();
+  const grant = (access: Mount['access'], paths: readonly string[]): void => {
+    for (const path of paths) {
+      const known = mounts.get(path);
+      if (!known || accessRank[access] > accessRank[known.access]) mounts.set(path, { path, access });
+    }
+  };
+  grant('ro', system.read);
+  grant('rx', [...system.run, ...files.own, ...files.run]);
+  grant(policy.execute ? 'rx' : 'ro', files.read);
+  grant(policy.write ? 'rw' : 'ro', files.allowed);
   // Manifests inside an allowed path are visible already. Mounted again, a writable one could be swapped for a link.
-  const manifests = files.manifests.filter((path) => !files.allowed.some((allowed) => covers(allowed, path)));
-  const granted = [
-    ...withAccess('ro', [...system.read, ...manifests]),
-    ...withAccess('rx', [...system.run, ...files.own, ...files.run]),
-    ...withAccess(policy.execute ? 'rx' : 'ro', files.read),
-    ...withAccess(policy.write ? 'rw' : 'ro', files.allowed),
-  ];
-  const masked = [...secrets, serviceSockets].filter((secret) =>
-    granted.some(({ path }) => path !== secret && covers(path, secret)),
-  );
-  const mounts = withHighestRank([...withAccess('masked', masked), ...granted]);
-  return { mounts, links: linksToCreate({ ...system.links, ...files.links }, mounts) };
+  for (const path of files.manifests) if (!coversAny(files.allowed, path)) grant('ro', [path]);
+  const granted = [...mounts.keys()];
+  for (const secret of [...secrets, serviceSockets])
+    if (!mounts.has(secret) && coversAny(granted, secret)) grant('masked', [secret]);
+  const links = new Map<string, string>();
+  // Links in a visible directory exist already.
+  for (const [path, target] of Object.entries({ ...system.links, ...files.links }).sort())
+    if (!coversAny([...granted, ...links.keys()], path)) links.set(path, target);
+  return { mounts: [...mounts.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), links };
 }
 
 /** Whether a path is in a tool's view of the file system. */
 export function isVisible({ mounts, links }: MountTable, path: string): boolean {
   const mounted = mounts.filter(({ access }) => access !== 'masked').map((mount) => mount.path);
-  return [...mounted, ...links.keys(), '/proc', '/dev'].some((visible) => covers(visible, path));
-}
-
-/** Each path once, with the highest rank of access that it was granted, sorted by path. */
-function withHighestRank(granted: readonly Mount[]): Mount[] {
-  const byPath = new Map<string, Mount>();
-  for (const mount of granted) {
-    const known = byPath.get(mount.path);
-    if (!known || accessRank[mount.access] > accessRank[known.access]) byPath.set(mount.path, mount);
-  }
-  return [...byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-/** The links that still have to be created: those in a visible directory exist already. */
-function linksToCreate(
-  links: Readonly<Record<string, string>>,
-  mounts: readonly Mount[],
-): ReadonlyMap<string, string> {
-  const toCreate = new Map<string, string>();
-  for (const [path, target] of Object.entries(links).sort()) {
-    const isShown = mounts.some((mount) => mount.access !== 'masked' && covers(mount.path, path));
-    if (!isShown && ![...toCreate.keys()].some((link) => covers(link, path))) toCreate.set(path, target);
-  }
-  return toCreate;
+  return coversAny([...mounted, ...links.keys(), '/proc', '/dev'], path);
 }
 
 /** Whether `path` is `directory` or below it. */
@@ -96,6 +81,10 @@ export function covers(directory: string, path: string): boolean {
     if (at === dirname(at)) return false;
   }
 }
+
+/** Whether one of the directories covers `path`. */
+export const coversAny = (directories: readonly string[], path: string): boolean =>
+  directories.some((directory) => covers(directory, path));
 
 /** Existing real paths that a tool's process needs in addition to the system files. */
 export interface LaunchFiles {
@@ -125,22 +114,10 @@ const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-g
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 /** The dynamic loaders of glibc and musl. */
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
+const inEtc = (name: string): string => `/etc/${name}`;
 /** Configuration that programs read. Kept short because each entry is a mount and delays the start. */
-const settings = [
-  '/etc/alternatives',
-  '/etc/ld.so.cache',
-  '/etc/localtime',
-  '/etc/timezone',
-  '/etc/mime.types',
-];
-const networkSettings = [
-  '/etc/hosts',
-  '/etc/nsswitch.conf',
-  '/etc/resolv.conf',
-  '/etc/gai.conf',
-  '/etc/services',
-  '/etc/protocols',
-];
+const settings = 'alternatives ld.so.cache localtime timezone mime.types'.split(' ').map(inEtc);
+const networkSettings = 'hosts nsswitch.conf resolv.conf gai.conf services protocols'.split(' ').map(inEtc);
 /** Certificates that TLS clients need. No private keys. */
 const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
 /** Libraries and data for a tool that may run only its interpreter. */
@@ -169,42 +146,41 @@ export async function systemFiles({
   readonly execute: boolean;
   readonly network: boolean;
 }): Promise<SystemFiles> {
-  const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
-  const shown = await existingRealPaths(etc);
-  const links = await linksOf(etc);
-  if (!execute) {
-    const run = await existingRealPaths(loaders);
-    const top = Object.fromEntries(
-      (await Promise.all(topLevel.map(topLevelLink))).filter((link) => link !== undefined),
-    );
-    const loaderLinks = Object.keys(top).length > 0 ? top : await linksOf(loaders);
-    return {
-      read: [...shown, ...(await existingRealPaths(libraries))],
-      run,
-      links: { ...links, ...loaderLinks },
-    };
-  }
-  const run = ['/usr'];
+  const links: Record<string, string> = {};
+  const read = await realPathsOf([...settings, ...certificates, ...(network ? networkSettings : [])], links);
+  const run = execute ? ['/usr'] : [];
+  let hasTopLevelLink = false;
   for (const path of topLevel) {
-    const link = await topLevelLink(path);
-    if (link) links[path] = link[1];
-    else if (await exists(path)) run.push(path);
+    const target = await readlink(path).catch(() => undefined);
+    if (target !== undefined) {
+      links[path] = target;
+      hasTopLevelLink = true;
+    } else if (execute && (await statOf(path))) run.push(path);
   }
-  return { read: shown, run, links };
+  if (!execute) {
+    // With links such as /lib64 → /usr/lib64 the loaders need none of their own.
+    run.push(...(await realPathsOf(loaders, hasTopLevelLink ? {} : links)));
+    read.push(...(await realPathsOf(libraries)));
+  }
+  return { read, run, links };
 }
 
-/** The link at a path, with its target; undefined if the path is no link. */
-async function topLevelLink(path: string): Promise<readonly [string, string] | undefined> {
-  const found = await lstat(path).catch(() => undefined);
-  return found?.isSymbolicLink() ? [path, await readlink(path)] : undefined;
-}
-
-/** Real paths of the existing files that match the patterns; `*` is the only wildcard. */
-async function existingRealPaths(patterns: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(
-    (await expand(patterns)).map((path) => realpath(path).catch(() => undefined)),
-  );
-  return [...new Set(found.filter((path) => path !== undefined))];
+/**
+ * Real paths of the existing files that match the patterns, each once; `*` is the only wildcard.
+ * @param links gets the paths that are not their own real path, with that path
+ */
+async function realPathsOf(
+  patterns: readonly string[],
+  links: Record<string, string> = {},
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (const path of await expand(patterns)) {
+    const real = await realpath(path).catch(() => undefined);
+    if (real === undefined) continue;
+    found.add(real);
+    if (real !== path) links[path] = real;
+  }
+  return [...found];
 }
 
 /** Replaces patterns by the paths that match them. */
@@ -215,16 +191,6 @@ async function expand(patterns: readonly string[]): Promise<string[]> {
     else for await (const path of glob(pattern)) paths.push(path);
   }
   return paths;
-}
-
-/** The paths that are not their own real path, with that path. */
-async function linksOf(paths: readonly string[]): Promise<Record<string, string>> {
-  const links: Record<string, string> = {};
-  for (const path of await expand(paths)) {
-    const real = await realpath(path).catch(() => path);
-    if (real !== path) links[path] = real;
-  }
-  return links;
 }
 
 /**
@@ -239,18 +205,21 @@ export async function launchFiles(
   allowed: readonly string[],
   mayRun?: MayRun,
 ): Promise<LaunchFiles> {
+  const links: Record<string, string> = {};
   const programs = await programsOf(command, mayRun);
-  const libraries = (await Promise.all(programs.map(librariesOf))).flat();
-  const needed = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
+  const libraries: string[] = [];
+  for (const program of programs) libraries.push(...(await librariesOf(program)));
   const ownReal = own === undefined ? [] : [await realpath(own)];
-  const allowedReal = await existingRealPaths(allowed);
+  const ownLinks = own === undefined ? [command.cwd] : [own, command.cwd];
+  await realPathsOf(ownLinks, links);
+  const allowedReal = await realPathsOf(allowed, links);
   return {
     own: ownReal,
-    run: await existingRealPaths(programs),
-    read: await existingRealPaths(libraries),
+    run: await realPathsOf(programs, links),
+    read: await realPathsOf(libraries, links),
     allowed: allowedReal,
     manifests: await manifestsAbove([...ownReal, ...allowedReal]),
-    links: await linksOf(needed),
+    links,
   };
 }
 
@@ -259,37 +228,25 @@ export async function launchFiles(
  * and exits if one is unreadable. Only regular files are returned: a link of that name could point anywhere.
  */
 async function manifestsAbove(paths: readonly string[]): Promise<string[]> {
-  const folders = [...new Set(paths.flatMap(foldersAbove))];
-  const candidates = folders.map((folder) => join(folder, 'package.json'));
-  const found = await Promise.all(candidates.map((path) => lstat(path).catch(() => undefined)));
-  return candidates.filter((_path, n) => found[n]?.isFile());
-}
-
-function foldersAbove(path: string): string[] {
-  const folder = dirname(path);
-  return folder === path ? [] : [folder, ...foldersAbove(folder)];
+  const manifests = new Set<string>();
+  for (const path of paths)
+    for (let at = path; at !== dirname(at); at = dirname(at)) {
+      const manifest = join(dirname(at), 'package.json');
+      const stats = await lstat(manifest).catch(() => undefined);
+      if (stats?.isFile()) manifests.add(manifest);
+    }
+  return [...manifests];
 }
 
 /** The program and, if it is a script, the interpreters that its shebang names. */
 async function programsOf({ command, env }: Command, mayRun: MayRun | undefined): Promise<string[]> {
-  const line = await firstLine(command);
-  const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
+  const [line = ''] = (await headOf(command, 256)).split('\n');
+  const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line.trimEnd());
   if (!words?.[1]) return [command];
   const programs = [command, words[1]];
   const name = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
   const interpreter = name === undefined ? undefined : await onPath(name, env['PATH'] ?? '', mayRun);
   return interpreter === undefined ? programs : [...programs, interpreter];
-}
-
-async function firstLine(path: string): Promise<string> {
-  const file = await openRegularFile(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0);
-    const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');
-    return line.trimEnd();
-  } finally {
-    await file.close();
-  }
 }
 
 type MayRun = (program: string) => Promise<boolean>;
@@ -317,24 +274,15 @@ export async function onPath(
  */
 async function librariesOf(program: string): Promise<string[]> {
   const real = await realpath(program).catch(() => program);
-  const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));
-  const found: string[] = [];
-  for (const prefix of prefixes) {
-    if (prefix === '/' || prefix === '/usr') continue;
-    if (/^python/.test(basename(program)) && (await exists(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
-    else found.push(...(await expand([join(prefix, 'lib', `${libraryPattern(real)}*`)])));
+  const found = new Set<string>();
+  for (const path of [program, real]) {
+    const prefix = dirname(dirname(path));
+    if (basename(dirname(path)) !== 'bin' || prefix === '/' || prefix === '/usr') continue;
+    if (/^python/.test(basename(program)) && (await statOf(join(prefix, 'pyvenv.cfg')))) found.add(prefix);
+    else for (const library of await expand([join(prefix, 'lib', libraryPattern(real))])) found.add(library);
   }
-  return found;
+  return [...found];
 }
-
-const isInBin = (path: string): boolean => basename(dirname(path)) === 'bin';
 
 /** The pattern of an interpreter's libraries: `python3.11` keeps them in `lib/python3.11` and `lib/libpython3.11.so`. */
-const libraryPattern = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
+const libraryPattern = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}*`;

@@ -1,9 +1,10 @@
 import type { Stats } from 'node:fs';
-import { chown, lstat, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { chown, lstat, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { identityOf, lives } from '../../base/common/process-identity.js';
-import { covers, type LaunchFiles } from './mounts.js';
+import { statOf } from '../../base/common/regular-file.js';
+import { covers, coversAny, type LaunchFiles } from './mounts.js';
 import type { Command, HostAbilities, SandboxField } from './sandbox.types.js';
 
 /** A configuration requests access that no tool may have or that this host cannot enforce. */
@@ -58,6 +59,7 @@ export async function grantedPaths(
   { cwd, own, write }: Requester,
   rules: GrantRules,
 ): Promise<string[]> {
+  if (paths.length === 0) return [];
   const mounts = await hostMounts();
   const secrets = await realPaths(rules.secrets);
   const readOnly = await realPaths(rules.readOnly);
@@ -81,6 +83,7 @@ export async function grantedPaths(
 
 /**
  * Checks the paths that a tool gets implicitly: its folder, its program and its interpreter.
+ * @param paths real paths
  * @throws SandboxRefusal for a path that no tool may access
  */
 export async function checkImplicit(
@@ -89,8 +92,7 @@ export async function checkImplicit(
 ): Promise<void> {
   const mounts = await hostMounts();
   for (const path of paths) {
-    const real = await realPath(path);
-    const why = whySecret(secrets, real) ?? whyKernel(mounts, real);
+    const why = whySecret(secrets, path) ?? whyKernel(mounts, path);
     if (why !== undefined) throw new SandboxRefusal('own', `${path} ${why}`);
   }
 }
@@ -101,28 +103,31 @@ interface HostMount {
   readonly isKernel: boolean;
 }
 
-/** The real path; the path itself if it does not exist. */
-const realPath = (path: string): Promise<string> => realpath(path).catch(() => path);
-const realPaths = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map(realPath));
+/** The real paths; of what does not exist the path itself. */
+const realPaths = (paths: readonly string[]): Promise<string[]> =>
+  Promise.all(paths.map((path) => realpath(path).catch(() => path)));
 
 /** The end of a message if a path overlaps with the gateway's own folders; undefined if not. */
 function whySecret(secrets: readonly string[], real: string): string | undefined {
-  const how = overlapWith(secrets, real);
+  const overlap = overlapWith(secrets, real);
   return (
-    how &&
-    `${how[0]} the data directory of this server (TOOLKEEPER_DATA_DIR) and its keys: no tool is given it`
+    overlap &&
+    `${overlap.how} the data directory of this server (TOOLKEEPER_DATA_DIR) and its keys: no tool is given it`
   );
 }
 
 function whyReadOnly(readOnly: readonly string[], real: string): string | undefined {
-  const how = overlapWith(readOnly, real);
-  return how && `${how[0]} ${how[1]}, which belongs to this server: no tool may write there`;
+  const overlap = overlapWith(readOnly, real);
+  return overlap && `${overlap.how} ${overlap.folder}, which belongs to this server: no tool may write there`;
 }
 
 /** The folder that contains `real` or is contained in it, with the verb for the message. */
-function overlapWith(folders: readonly string[], real: string): readonly [string, string] | undefined {
-  const folder = folders.find((each) => covers(real, each) || covers(each, real));
-  return folder === undefined ? undefined : [covers(folder, real) ? 'lies in' : 'holds', folder];
+function overlapWith(folders: readonly string[], real: string) {
+  for (const folder of folders) {
+    if (covers(folder, real)) return { how: 'lies in', folder };
+    if (covers(real, folder)) return { how: 'holds', folder };
+  }
+  return undefined;
 }
 
 function whyNotGrantable(
@@ -130,7 +135,7 @@ function whyNotGrantable(
   real: string,
   setting: readonly string[],
 ): string | undefined {
-  if (allowed.some((each) => covers(each, real))) return undefined;
+  if (coversAny(allowed, real)) return undefined;
   return (
     "may not be granted: besides its own folder a tool gets only what the server's operator lists; " +
     `to allow it, set SANDBOX_GRANTABLE_PATHS=${[...setting, real].join(',')}`
@@ -138,29 +143,31 @@ function whyNotGrantable(
 }
 
 function whyKernel(mounts: readonly HostMount[], real: string): string | undefined {
-  // If two mounts have the same folder, the later hides the earlier.
-  const around = mounts
-    .filter(({ at }) => covers(at, real))
-    .reduce<HostMount | undefined>(
-      (inner, each) => (inner && inner.at.length > each.at.length ? inner : each),
-      undefined,
-    );
+  let around: HostMount | undefined;
+  let below: HostMount | undefined;
+  for (const mount of mounts) {
+    // The innermost mount has the longest path. If two have the same folder, the later hides the earlier.
+    if (covers(mount.at, real) && mount.at.length >= (around?.at.length ?? 0)) around = mount;
+    if (mount.isKernel && covers(real, mount.at)) below ??= mount;
+  }
   if (covers(devices, real) || around?.isKernel)
     return 'is an interface of the kernel: it is never given to a tool';
-  const below = mounts.find(({ at, isKernel }) => isKernel && covers(real, at));
   return below && `holds ${below.at}, an interface of the kernel: it is never given to a tool`;
 }
 
 /** All mounts of this process; empty if /proc is not available. */
 async function hostMounts(): Promise<HostMount[]> {
   const list = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-  return list.split('\n').flatMap((line) => {
+  const mounts: HostMount[] = [];
+  for (const line of list.split('\n')) {
     const [mount = '', type = ''] = line.split(' - ');
     const at = mount
       .split(' ')[4]
       ?.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
-    return at === undefined ? [] : [{ at, isKernel: kernelFileSystems.has(type.split(' ')[0] ?? '') }];
-  });
+    const fileSystem = type.split(' ')[0] ?? '';
+    if (at !== undefined) mounts.push({ at, isKernel: kernelFileSystems.has(fileSystem) });
+  }
+  return mounts;
 }
 
 /** Size of the range of uids for tools. A database constraint enforces the same bound. */
@@ -178,6 +185,8 @@ interface Need {
 
 /** Mode bits that each use needs, in the lowest class. */
 const modeBits = { enter: 0o1, read: 0o4, run: 0o5, write: 0o6 } as const;
+/** Position of the bits of user, group and others in the mode. */
+const shifts = { u: 6, g: 3, o: 0 } as const;
 const obstacleTexts = {
   enter: 'is closed to',
   read: 'may not be read by',
@@ -201,21 +210,20 @@ export async function refuseObstacles(
 ): Promise<void> {
   // Bubblewrap and the programs inside it start after the change of user.
   const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
-  const visible = [...files.own, ...files.allowed];
-  const visibleArgs = args
-    .map((arg) => resolve(cwd, arg))
-    .filter((path) => visible.some((each) => covers(each, path)));
-  const needs: ToolNeed[] = [
-    // Read access first: for a folder that must be entered too, the message then names both rights.
-    ...[...files.own, ...files.read, ...visibleArgs].map((path) => ({ path, use: 'read' }) as const),
-    { path: cwd, use: 'enter' },
-    ...[command, ...files.run, ...inside].flatMap((path) =>
-      path === undefined ? [] : [{ path, use: 'run' } as const],
-    ),
-    // The parent of private folders.
-    { path: tmpdir(), use: 'enter' },
-    ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
-  ];
+  const needs: ToolNeed[] = [];
+  // Read access first: for a folder that must be entered too, the message then names both rights.
+  for (const path of [...files.own, ...files.read]) needs.push({ path, use: 'read' });
+  for (const arg of args) {
+    const path = resolve(cwd, arg);
+    if (coversAny([...files.own, ...files.allowed], path)) needs.push({ path, use: 'read' });
+  }
+  needs.push({ path: cwd, use: 'enter' });
+  for (const path of [command, ...files.run, ...inside])
+    if (path !== undefined) needs.push({ path, use: 'run' });
+  // The parent of private folders.
+  needs.push({ path: tmpdir(), use: 'enter' });
+  for (const [index, path] of files.allowed.entries())
+    needs.push({ path, use: write ? 'write' : 'read', index });
   for (const need of needs) {
     const obstacle = await obstacleFor(uid, need);
     if (obstacle === undefined) continue;
@@ -228,41 +236,30 @@ export async function refuseObstacles(
  * @returns the path that a user cannot access, why, and how to open it; undefined if there is none
  */
 export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
-  for (const { path, use } of stepsTo(need)) {
-    const stats = await stat(path).catch(() => undefined);
-    if (!stats || allows(stats, uid, use)) continue;
+  const steps = [need];
+  for (let at = need.path; at !== dirname(at); at = dirname(at))
+    steps.unshift({ path: dirname(at), use: 'enter' });
+  for (const { path, use } of steps) {
+    const stats = await statOf(path);
+    const mode = stats && missingMode(stats, uid, use);
+    if (mode === undefined) continue;
     const below = path === need.path ? '' : `, and ${need.path} lies below it`;
-    return `${path} ${obstacleTexts[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(stats, uid, use)} ${path}`;
+    return `${path} ${obstacleTexts[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${mode} ${path}`;
   }
   return undefined;
 }
 
-/** The class of mode bits that applies to a user. The group of a tool's user has the same number. */
-function classOf({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' {
-  if (uid === user) return 'u';
-  return gid === user ? 'g' : 'o';
-}
-/** Position of the bits of a class in the mode. */
-const shifts = { u: 6, g: 3, o: 0 } as const;
-const wantedBits = (stats: Stats, use: Need['use']): number =>
-  stats.isDirectory() ? modeBits[use] | modeBits.enter : modeBits[use];
-
-function allows(stats: Stats, uid: number, use: Need['use']): boolean {
-  const wanted = wantedBits(stats, use);
-  return ((stats.mode >> shifts[classOf(stats, uid)]) & wanted) === wanted;
-}
-
-/** The mode for chmod, such as `o+rx`. */
-function modeFor(stats: Stats, uid: number, use: Need['use']): string {
-  const wanted = wantedBits(stats, use);
+/**
+ * The mode for chmod, such as `o+rx`, that gives a user the access it lacks; undefined if it lacks none. The group of a
+ * tool's user has the same number.
+ */
+function missingMode(stats: Stats, uid: number, use: Need['use']): string | undefined {
+  const ofGroup = stats.gid === uid ? 'g' : 'o';
+  const who = stats.uid === uid ? 'u' : ofGroup;
+  const wanted = stats.isDirectory() ? modeBits[use] | modeBits.enter : modeBits[use];
+  if (((stats.mode >> shifts[who]) & wanted) === wanted) return undefined;
   const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);
-  return `${classOf(stats, uid)}+${letters.join('')}`;
-}
-
-/** The parent folders, outermost first, and the path itself. */
-function stepsTo({ path, use }: Need): Need[] {
-  const folder = dirname(path);
-  return folder === path ? [{ path, use }] : [...stepsTo({ path: folder, use: 'enter' }), { path, use }];
+  return `${who}+${letters.join('')}`;
 }
 
 /** Folder names contain the identity of the gateway that created them. */

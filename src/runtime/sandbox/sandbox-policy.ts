@@ -1,4 +1,4 @@
-import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
+import { type EffectiveSandbox, type SandboxField, sandboxFields } from './sandbox.types.js';
 
 /** The fields of `sandbox` and `permissions` of a registration; all are optional. */
 export interface SandboxDemands {
@@ -75,45 +75,23 @@ function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): 
   return allowNetwork === true || canNetwork === true ? 'all' : 'none';
 }
 
-/** The fields that restrict something. Fields that only grant something (`allowNetwork: true`) do not. */
+/** The demands that restrict something: limits, and permissions that are refused. True only grants something. */
 function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
-  const given = (field: keyof SandboxDemands): boolean => demands[field] !== undefined;
-  const denied = (field: keyof SandboxDemands): boolean => demands[field] === false;
-  const limitFields = (
-    [
-      'allowedPaths',
-      'allowedHosts',
-      'maxMemoryMB',
-      'maxCpuPercent',
-      'maxExecutionMs',
-      'allowedEnvironmentVars',
-    ] as const
-  ).filter(given);
-  const refusedPermissions = (
-    ['allowNetwork', 'canNetwork', 'canReadFiles', 'canWriteFiles', 'canExecuteCommands'] as const
-  ).filter(denied);
-  return new Set<SandboxField>([...limitFields, ...refusedPermissions]);
+  const fields = Object.keys(demands) as (keyof SandboxDemands)[];
+  return new Set(fields.filter((field) => demands[field] !== undefined && demands[field] !== true));
 }
 
-/** The fields that restrict every tool, whatever it demands. */
-function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] {
-  return [
-    'allowedPaths',
-    'canReadFiles',
-    'canWriteFiles',
-    ...(network === 'none' ? (['allowNetwork', 'canNetwork'] as const) : []),
-    'maxMemoryMB',
-    'maxExecutionMs',
-    'allowedEnvironmentVars',
-    'dataDirectory',
-    'processes',
-    'temporaryDirectory',
-    'writableNotExecutable',
-    'systemCalls',
-    'otherProcesses',
-    'grandchildren',
-  ];
-}
+/** Fields that restrict only the tools whose configuration demands it. */
+const restrictOnDemand: readonly SandboxField[] = ['allowedHosts', 'maxCpuPercent', 'canExecuteCommands'];
+/** Fields that restrict all tools without a network. */
+const restrictWithoutNetwork: readonly SandboxField[] = ['allowNetwork', 'canNetwork'];
+
+/** The fields that restrict a tool whatever it demands. */
+const defaultRestrictions = (network: SandboxPolicy['network']): SandboxField[] =>
+  sandboxFields.filter(
+    (field) =>
+      !restrictOnDemand.includes(field) && (network === 'none' || !restrictWithoutNetwork.includes(field)),
+  );
 
 /** Whether a tool reaches any host, also because its `allowedHosts` are not enforced. */
 export const isNetworkOpen = ({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): boolean =>

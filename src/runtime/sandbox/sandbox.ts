@@ -47,8 +47,6 @@ import {
 } from './mounts.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 
-export { SandboxRefusal };
-
 const megabyte = 1_048_576;
 
 /**
@@ -63,7 +61,6 @@ interface SandboxOptions extends GrantRules {
   readonly mode: 'enforce' | 'best-effort';
   readonly defaults: PolicyDefaults;
   readonly abilities: HostAbilities;
-  /** Uid of the gateway. */
   readonly uid: number;
   /** Folder to remove at shutdown. */
   readonly temporary?: string;
@@ -90,7 +87,6 @@ export interface Confined {
   dispose(): Promise<void>;
 }
 
-/** A tool's sandbox with its resources. */
 interface PreparedSandbox {
   readonly policy: SandboxPolicy;
   readonly mounts: MountTable;
@@ -253,7 +249,7 @@ export class Sandbox {
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
       hint: (error, starting) => hintFor(error, policy, { starting, denied: proxy?.deniedTarget, sees }),
       dispose: async () => {
-        await leaves.releaseAll();
+        await leaves.release();
         await proxy?.close();
         if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       },

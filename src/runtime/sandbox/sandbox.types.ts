@@ -16,7 +16,6 @@ export type CgroupController = (typeof cgroupControllers)[number];
 
 /** The abilities that work on this host. For an absent one `missing` has the reason. */
 export interface HostAbilities {
-  /** Path of bubblewrap. */
   readonly bubblewrap?: string;
   /** Path of our launcher (landlock, seccomp, rlimits). */
   readonly launcher?: string;
@@ -30,7 +29,6 @@ export interface HostAbilities {
   readonly exposed?: string;
   /** Present if the gateway is root: the launcher starts tools as users from this id on. */
   readonly toolUsers?: { readonly firstUid: number; readonly launcher: string };
-  /** The reason for each missing ability. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
 /** Abilities whose absence has a reason. */
@@ -73,15 +71,10 @@ export interface EffectiveSandbox {
   readonly notEnforced: readonly SandboxField[];
   /** Why a restriction is not enforced, or its limitations. */
   readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
-  /** Absent while the tool is not loaded. */
-  readonly runsAs?: RunsAs;
+  /** The user that the tool's processes run as: never root. Absent while the tool is not loaded. */
+  readonly runsAs?: { readonly uid: number };
   /** The restrictions as sentences with values; absent for a sandbox without a tool. */
   readonly mayTouch?: readonly string[];
-}
-
-/** The user that a tool's processes run as: never root. */
-interface RunsAs {
-  readonly uid: number;
 }
 
 /** The sandbox of this server, for the log and the readiness check. */

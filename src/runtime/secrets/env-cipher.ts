@@ -15,18 +15,13 @@ export interface SealedValue {
   readonly alg: 'A256GCM';
   /** Identity of the value, for comparisons without decryption. It is kept if the value is re-encrypted. */
   readonly id: string;
-  /** Id of the encryption key. */
   readonly key: string;
   readonly nonce: string;
   readonly data: string;
 }
 
-/** A value that is no secret. */
-interface PlainValue {
-  readonly alg: 'none';
-  readonly value: string;
-}
-type StoredValue = SealedValue | PlainValue;
+/** A value as stored, encrypted unless it is no secret. */
+type StoredValue = SealedValue | { readonly alg: 'none'; readonly value: string };
 
 /** A tool's environment as stored, by variable. */
 export type StoredEnv = Readonly<Record<string, StoredValue>>;
@@ -106,11 +101,10 @@ export class EnvCipher {
   private openOne(toolId: string, name: string, stored: StoredValue): string {
     if (!isSealed(stored)) return stored.value;
     const key = this.keys.find(stored.key);
-    if (!key) {
+    if (!key)
       throw new SecretUnreadable(
         `${name} is encrypted under the key ${stored.key}, which neither SECRETS_KEY nor the key file holds`,
       );
-    }
     try {
       const data = Buffer.from(stored.data, 'base64');
       const nonce = Buffer.from(stored.nonce, 'base64');
@@ -133,7 +127,6 @@ export class EnvCipher {
   }
 }
 
-/** A new `id` of a value. */
 const newIdentity = (): string => randomBytes(8).toString('hex');
 
 /** Data that the ciphertext is bound to. */
@@ -149,7 +142,6 @@ function mapValues<A, B>(
 }
 
 const isSealed = (stored: StoredValue): stored is SealedValue => stored.alg !== 'none';
-/** The text of a given value. */
 const valueOf = (given: GivenValue): string => (typeof given === 'string' ? given : given.value);
 
 /** Values that are not secrets. Redacting them would remove ordinary words from errors and logs. */
@@ -203,9 +195,8 @@ export function sealedEnv(
   env: GivenEnv,
   before: StoredEnv = {},
 ): StoredEnv {
-  for (const [name, value] of Object.entries(env)) {
+  for (const [name, value] of Object.entries(env))
     if (valueOf(value) === hiddenValue) throw placeholderProblem(name);
-  }
   return withKeyProblem(() => cipher.seal(toolId, env, before));
 }
 

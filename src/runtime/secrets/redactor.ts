@@ -67,9 +67,8 @@ export class Redactor {
   /** Redacts the end of a secret whose beginning was cut off at the start of the text. */
   private withoutTailOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
-      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
+      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--)
         if (text.startsWith(form.slice(-length))) return `${mark}${text.slice(length)}`;
-      }
     }
     return text;
   }
@@ -77,9 +76,8 @@ export class Redactor {
   /** Redacts the beginning of a secret whose end was cut off at the end of the text. */
   private withoutHeadOfSecret(text: string): string {
     for (const [form, mark] of this.marks) {
-      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) {
+      for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--)
         if (text.endsWith(form.slice(0, length))) return `${text.slice(0, -length)}${mark}`;
-      }
     }
     return text;
   }

@@ -49,11 +49,9 @@ export interface AccountRow {
   readonly createdAt: Date | null;
 }
 
-/** Max entries of each cache. */
 const maxCached = 10_000;
 /** Concurrent refreshes of a replica. Each holds a database connection. */
 const maxRefreshes = 4;
-/** Lifetime of a sign-in link. */
 const linkMs = 600_000;
 /** Path of the page that a sign-in link opens. */
 export const signInPath = '/accounts/sign-in';
@@ -74,11 +72,8 @@ export class Accounts implements OnApplicationBootstrap {
   private readonly missingScopes = new LRUCache<string, string>({ max: maxCached });
   /** Reads and renewals in progress, so that concurrent calls share them. */
   private readonly flights = new SingleFlight<Grant>();
-  /** Limits concurrent refreshes. */
   private readonly refreshing = bulkhead(maxRefreshes, maxCached);
-  /** Encrypts sign-in links. */
   private readonly links: SealedValues;
-  /** The port on which this server listens. */
   private readonly ownPort: () => number | undefined;
 
   constructor(
@@ -179,7 +174,6 @@ export class Accounts implements OnApplicationBootstrap {
     return deleted.length > 0;
   }
 
-  /** The URL of a sign-in link. */
   linkFor(link: Omit<SignInLink, 'at'>): string {
     // Request logs leave queries out.
     return `${this.base}${signInPath}?link=${this.links.seal({ ...link, at: Date.now() })}`;
@@ -261,6 +255,7 @@ export class Accounts implements OnApplicationBootstrap {
       } catch (error) {
         if (!(error instanceof GrantEnded)) throw error;
         await sql.query(`UPDATE accounts SET status = 'needs_sign_in' ${where}`, [server.id, user, revision]);
+        // Returned, because throwing it would roll the status back.
         return error;
       }
     };

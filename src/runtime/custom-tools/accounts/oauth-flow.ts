@@ -8,7 +8,6 @@ import { messageOf } from '../../../base/common/message-of.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import type { outboundFetch } from './outbound-fetch.js';
 
-/** An MCP server with its OAuth settings. */
 export interface OAuthServer {
   /** The resource for which tokens are issued. */
   readonly url: URL;
@@ -69,11 +68,10 @@ function trimDiscovery({
   resourceMetadata,
   ...others
 }: OAuthDiscoveryState): OAuthDiscoveryState {
-  const neededMembers = [
-    ...['issuer', 'authorization_endpoint', 'token_endpoint', 'response_types_supported'],
-    ...['token_endpoint_auth_methods_supported', 'code_challenge_methods_supported'],
-    'authorization_response_iss_parameter_supported',
-  ];
+  const neededMembers = (
+    'issuer authorization_endpoint token_endpoint response_types_supported token_endpoint_auth_methods_supported ' +
+    'code_challenge_methods_supported authorization_response_iss_parameter_supported'
+  ).split(' ');
   const members = Object.entries(all ?? {}).filter(([name]) => neededMembers.includes(name));
   return {
     ...others,
@@ -266,7 +264,9 @@ export async function exchangeToken({ url, env, fetch }: OAuthServer, subject: s
   const prepareTokenRequest = () => new URLSearchParams(form);
   const provider = Object.assign(new Provider(env, '', { state: '' }), { prepareTokenRequest });
   const metadata = {
-    ...{ issuer, token_endpoint: endpoint, authorization_endpoint: endpoint },
+    issuer,
+    token_endpoint: endpoint,
+    authorization_endpoint: endpoint,
     response_types_supported: [],
   };
   try {

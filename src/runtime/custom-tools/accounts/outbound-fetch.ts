@@ -4,7 +4,6 @@ import { readAtMost } from '../../../base/outbound/http-client.js';
 
 /** Timeout of a request. Tokens are refreshed within a transaction, whose timeout is longer. */
 const timeoutMs = 8_000;
-/** Max size of an answer. */
 const maxBytes = 262_144;
 /** Statuses of answers that must have no body. */
 const bodilessStatuses = [101, 204, 205, 304];
@@ -34,9 +33,12 @@ export const outboundFetch =
       });
       const read = await readAtMost(body, maxBytes);
       if (!read.whole) throw new Error(`${url.host} answered with over ${maxBytes} bytes`);
-      const answer = bodilessStatuses.includes(statusCode) ? null : new Uint8Array(read.body);
-      const shown = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-      return new Response(answer, { status: statusCode, headers: shown });
+      const content = bodilessStatuses.includes(statusCode) ? null : new Uint8Array(read.body);
+      const answerHeaders = Object.entries(headers).map(([name, value]): [string, string] => [
+        name,
+        String(value),
+      ]);
+      return new Response(content, { status: statusCode, headers: answerHeaders });
     } finally {
       void dispatcher.destroy();
     }

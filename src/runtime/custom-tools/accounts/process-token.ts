@@ -16,9 +16,8 @@ export const withoutSignIn = (env: PlainEnv): PlainEnv =>
 /** Adds a caller's token to the environment of a process, and redacts it in the output. */
 export function withToken(
   spec: ProcessSpec,
-  token: string | undefined,
+  token: string,
 ): { readonly spec: ProcessSpec } & Pick<ProcessLimits, 'clean'> {
-  if (token === undefined) return { spec };
   const filled = Object.entries(spec.env).map(([name, value]) => [
     name,
     value.replaceAll(tokenPlaceholder, () => token),

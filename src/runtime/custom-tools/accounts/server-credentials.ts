@@ -61,7 +61,6 @@ export class ServerAccounts {
     protected readonly server: AccountServer,
   ) {}
 
-  /** See `Accounts.ownerOf`. */
   ownerOf(caller: Principal): string | undefined {
     return this.accounts.ownerOf(this.server, caller);
   }
@@ -87,11 +86,6 @@ export class ServerAccounts {
     }
   }
 
-  /** Gets the tokens of a caller, or throws. @throws SignInNeeded */
-  protected async checkGrant(user: string): Promise<void> {
-    await this.accounts.grant(this.server, user);
-  }
-
   /** The error of a call as its caller sees it: a refusal with a link if another sign-in would help. */
   async errorForCaller(error: unknown, caller: Principal): Promise<unknown> {
     if (!(error instanceof ToolFailure)) return error;
@@ -106,13 +100,12 @@ export class ServerAccounts {
     );
   }
 
-  /** The credential of one caller. */
   credentialOf(user: string): Credential {
     const { accounts, server } = this;
     return {
       token: async () => (await accounts.grant(server, user)).accessToken,
       next: async (token, answer, tries) => {
-        if (lacksScope(answer)) return this.refuseScope(user, answer, await accounts.grant(server, user));
+        if (lacksScope(answer)) return this.demandScopes(user, answer, await accounts.grant(server, user));
         if (answer.statusCode !== 401) return undefined;
         if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
         return (await accounts.renewedGrant(server, user, token)).accessToken;
@@ -120,12 +113,20 @@ export class ServerAccounts {
     };
   }
 
-  /** Asks for missing scopes. Scopes that were granted and still do not suffice are not asked for again. */
-  private refuseScope(user: string, answer: Answer, { scope: held = '' }: Grant): undefined {
+  /** Gets the tokens of a caller, or throws. @throws SignInNeeded */
+  protected async checkGrant(user: string): Promise<void> {
+    await this.accounts.grant(this.server, user);
+  }
+
+  /**
+   * Demands the scopes that an answer says are missing. Scopes that were granted and still do not suffice are not
+   * demanded again. @throws SignInNeeded
+   */
+  private demandScopes(user: string, answer: Answer, { scope = '' }: Grant): undefined {
     const demanded = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
-    const own = held.split(' ').filter(Boolean);
-    if (demanded.every((scope) => own.includes(scope))) return undefined;
-    this.accounts.demandScopes(this.server, user, [...new Set([...own, ...demanded])].join(' '));
+    const granted = scope.split(' ').filter(Boolean);
+    if (demanded.every((each) => granted.includes(each))) return undefined;
+    this.accounts.demandScopes(this.server, user, [...new Set([...granted, ...demanded])].join(' '));
   }
 }
 

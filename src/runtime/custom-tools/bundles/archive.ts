@@ -15,8 +15,8 @@ import { createGunzip } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
 import { sha256 } from '../../../base/common/canonical-json.js';
 import { messageOf } from '../../../base/common/message-of.js';
+import { hashOfFile } from '../../../base/common/regular-file.js';
 
-/** Limits of an archive's content. */
 export interface UnpackLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
@@ -30,13 +30,11 @@ export interface Unpacked {
   readonly bytes: number;
 }
 
-/** Max characters of a path in an archive. */
 const maxPathLength = 512;
 /** Max bytes of a header that contains a long name. */
 const maxMetaBytes = 65_536;
 /** Max bytes of headers and padding per entry of a tar. */
 const entryOverhead = 4_096;
-/** First byte of a gzip. */
 const gzipMagic = 0x1f;
 /** Types of tar entries that are regular files. */
 const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
@@ -78,18 +76,12 @@ export async function hashFolder(folder: string): Promise<string> {
   for await (const entry of await opendir(folder, { recursive: true })) {
     if (entry.isDirectory()) continue;
     const path = join(entry.parentPath, entry.name);
-    const content = entry.isFile() ? await fileHash(path) : 'no file';
+    const content = entry.isFile() ? await hashOfFile(path) : 'no file';
     lines.push(lineOf(relative(folder, path), statSync(path, { throwIfNoEntry: false })?.mode ?? 0, content));
   }
   return hashOf(lines);
 }
 
-/** SHA-256 of a file's content. */
-const fileHash = async (path: string): Promise<string> => {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
-};
 /** The mode of an unpacked file: read-only, executable if it was so for its owner. */
 const modeOf = (mode: number): number => ((mode & 0o100) !== 0 ? 0o555 : 0o444);
 /** The line of a file in the text that is hashed. */
@@ -122,7 +114,6 @@ async function* gunzip(archive: string): AsyncGenerator<Buffer> {
 const tooLarge = ({ maxBytes }: UnpackLimits): Error =>
   new Error(`it unpacks to more than ${maxBytes} bytes`);
 
-/** Creates the files of one archive. */
 class Unpacking {
   /** Lines of the created files, by path. */
   private readonly lines = new Map<string, string>();
@@ -153,7 +144,6 @@ class Unpacking {
     }
   }
 
-  /** The files that were created. */
   result(): Unpacked {
     return { hash: hashOf([...this.lines.values()]), files: this.lines.size, bytes: this.bytes };
   }

@@ -20,13 +20,11 @@ import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
-/** Interval at which unused bundles are removed. */
 const sweepEveryMs = 3_600_000;
 /** Age at which a work folder counts as left by a killed server. */
 const abandonedMs = 3_600_000;
 /** Max time for unpacking or hashing a bundle. */
 const timeoutMs = 120_000;
-/** Beginning of the names of temporary folders. */
 const workPrefix = '.work-';
 /** For stored bundles, which were within the limits at their upload. */
 const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
@@ -100,6 +98,20 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     return shownFilesIn(await this.folderOf(hash, { verify: false }), files);
   }
 
+  /** Removes unused folders, then unused rows. Folders of these rows go an hour later, because they may still be in use. */
+  async sweep(): Promise<void> {
+    const { dir } = this.config.bundles;
+    // Folders are listed before rows, because each row precedes its folder.
+    const names = await readdir(dir).catch(() => []);
+    const hashes = await this.repository.hashes();
+    for (const name of names) {
+      const path = join(dir, name);
+      const isUnused = name.startsWith(workPrefix) ? await isAbandoned(path) : !hashes.has(name);
+      if (isUnused) await rm(path, { recursive: true, force: true });
+    }
+    await this.repository.removeUnused();
+  }
+
   /** Hashes the folder of a bundle; unpacks the bundle if the folder is missing or was changed. */
   private async fetch(hash: string): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
@@ -129,20 +141,6 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
       });
     });
     return folder;
-  }
-
-  /** Removes unused folders, then unused rows. Folders of these rows go an hour later, because they may still be in use. */
-  async sweep(): Promise<void> {
-    const { dir } = this.config.bundles;
-    // Folders are listed before rows, because each row precedes its folder.
-    const names = await readdir(dir).catch(() => []);
-    const hashes = await this.repository.hashes();
-    for (const name of names) {
-      const path = join(dir, name);
-      const isUnused = name.startsWith(workPrefix) ? await isAbandoned(path) : !hashes.has(name);
-      if (isUnused) await rm(path, { recursive: true, force: true });
-    }
-    await this.repository.removeUnused();
   }
 }
 

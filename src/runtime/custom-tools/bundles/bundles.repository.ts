@@ -36,7 +36,6 @@ export class BundlesRepository {
     );
   }
 
-  /** A bundle without its archive. */
   async find(hash: string): Promise<StoredBundle | undefined> {
     const rows: StoredBundle[] = await this.dataSource.query(
       `SELECT hash, files, bytes::float8 AS bytes, uploaded_at AS "uploadedAt"
@@ -46,7 +45,6 @@ export class BundlesRepository {
     return rows[0];
   }
 
-  /** The uploaded archive of a bundle. */
   async archive(hash: string): Promise<Buffer | undefined> {
     const rows: { archive: Buffer }[] = await this.dataSource.query(
       'SELECT archive FROM tool_bundles WHERE hash = $1',
@@ -55,7 +53,6 @@ export class BundlesRepository {
     return rows[0]?.archive;
   }
 
-  /** The hashes of all bundles. */
   async hashes(): Promise<Set<string>> {
     const rows: { hash: string }[] = await this.dataSource.query('SELECT hash FROM tool_bundles');
     return new Set(rows.map(({ hash }) => hash));

@@ -14,13 +14,6 @@ import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
-/** A bundle that was uploaded and stored. */
-export interface AcceptedBundle {
-  readonly hash: string;
-  /** The text of its tool.json. */
-  readonly manifest: string;
-}
-
 /** The upload of a bundle. */
 export interface Upload {
   /** A gzipped tar with a tool.json at its top. */
@@ -38,8 +31,12 @@ export class Bundles {
     private readonly folders: BundleFolders,
   ) {}
 
-  /** Stores an upload. @throws Problem `invalid_request`, `payload_too_large`, `forbidden` if bundles are disabled */
-  async accept({ body, bytes = 0 }: Upload): Promise<AcceptedBundle> {
+  /**
+   * Stores an upload.
+   * @returns its hash and the text of its tool.json
+   * @throws Problem `invalid_request`, `payload_too_large`, `forbidden` if bundles are disabled
+   */
+  async accept({ body, bytes = 0 }: Upload): Promise<{ readonly hash: string; readonly manifest: string }> {
     const { maxBytes } = this.config.bundles;
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
     // Checked before reading, because aborting a body closes the connection before the answer is sent.
@@ -81,7 +78,6 @@ export class Bundles {
 /** Max bytes of a tool.json, because parsing a larger one would delay all other requests. */
 const maxManifestBytes = 262_144;
 
-/** Limits a stream to a number of bytes. */
 const limitTo = (maxBytes: number) =>
   async function* (body: AsyncIterable<Buffer>) {
     let bytes = 0;

@@ -3,7 +3,7 @@ import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { isOneOf } from '../../../base/common/name-patterns.js';
-import { openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { headOf, statOf } from '../../../base/common/regular-file.js';
 import { type AppConfig, hostVariable, isServersOwn } from '../../../base/config/app-config.js';
 import { harmlessVariables, isSteering } from '../../../base/config/tool-variables.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
@@ -31,7 +31,6 @@ interface CommandRequest {
   readonly location: Pick<CustomTool, 'args' | 'workingDir'>;
   /** Whether it came in a bundle that may hold any code. */
   readonly mayBringCode: boolean;
-  /** Its own variables, decrypted. */
   readonly ownEnv: PlainEnv;
   /** Base of relative working directories. */
   readonly root: string;
@@ -60,25 +59,16 @@ export async function resolveCommand(request: CommandRequest): Promise<ResolvedC
     !command.includes('/') || realPath === (await hostProgram(basename(command), whyNotRun));
   const program = { command, args: location.args, writtenArgs, cwd, realPath, isOnHostPath, mayBringCode };
   const args = await rules.checkCommand(program);
-  checkPin(tool, realPath);
+  // A path must lead to the same file as at registration. The operator may upgrade what a bare name leads to.
+  const { pinnedCommand } = tool;
+  if (command.includes('/') && pinnedCommand !== null && pinnedCommand !== realPath)
+    throw wrong(
+      '/command',
+      `leads to ${realPath} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
+    );
   const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
   const script = rules.scriptOf(program);
   return { spec, realPath, ...(script !== undefined && { script }) };
-}
-
-/**
- * A path must lead to the same file as at registration. A bare name is looked up on the server's own PATH: the operator
- * may upgrade the interpreter.
- */
-function checkPin(
-  { command, pinnedCommand }: Pick<CustomTool, 'command' | 'pinnedCommand'>,
-  realPath: string,
-): void {
-  if (!command.includes('/') || pinnedCommand === null || pinnedCommand === realPath) return;
-  throw wrong(
-    '/command',
-    `leads to ${realPath} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
-  );
 }
 
 /**
@@ -105,12 +95,12 @@ function toolEnvironment(
     const why = `${requested[refused]} is a setting of the server itself: give the tool its own value in env`;
     throw wrong(`/permissions/allowedEnvironmentVars/${refused}`, why);
   }
-  const granted = [...alwaysGiven, ...requested];
-  const inherited = granted.flatMap((name) => {
+  const env: Record<string, string> = { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles };
+  for (const name of [...alwaysGiven, ...requested]) {
     const value = hostVariable(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles, ...Object.fromEntries(inherited), ...own };
+    if (value !== undefined) env[name] = value;
+  }
+  return { ...env, ...own };
 }
 
 /** Keeps git and wget from reading settings in /etc: these are unreadable in the sandbox, and both would exit. */
@@ -136,11 +126,15 @@ async function findExecutable(
   isInterpreter = false,
 ): Promise<string> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
-  const runnable = candidates.filter((_, n) => problems[n] === undefined);
-  const isShim = await Promise.all(runnable.map(async (path) => isInterpreter && (await isScript(path))));
-  const shims = runnable.filter((_, n) => isShim[n]);
+  const programs: string[] = [];
+  const shims: string[] = [];
+  for (const [n, path] of candidates.entries()) {
+    if (problems[n] !== undefined) continue;
+    const isShim = isInterpreter && (await isScript(path));
+    (isShim ? shims : programs).push(path);
+  }
   let obstacle: string | undefined;
-  for (const path of [...runnable.filter((_, n) => !isShim[n]), ...shims]) {
+  for (const path of [...programs, ...shims]) {
     const why = (await whyNotRun(path)) ?? (await whyNotRun(await realpath(path)));
     if (why === undefined) return path;
     obstacle ??= why;
@@ -172,18 +166,8 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a file begins with `#!`. */
-export async function isScript(path: string): Promise<boolean> {
-  const file = await openRegularFile(path).catch(() => undefined);
-  try {
-    const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
-    return start?.bytesRead === 2 && start.buffer.toString() === '#!';
-  } catch {
-    return false;
-  } finally {
-    await file?.close();
-  }
-}
+export const isScript = async (path: string): Promise<boolean> =>
+  (await headOf(path, 2).catch(() => '')) === '#!';
 
 /** An executable and its arguments, to be checked. */
 interface CandidateCommand {
@@ -192,7 +176,6 @@ interface CandidateCommand {
   readonly args: readonly string[];
   /** The same arguments as registered, before those that name files were made absolute. */
   readonly writtenArgs: readonly string[];
-  /** Absolute. */
   readonly cwd: string;
   /** The file itself, links resolved. */
   readonly realPath: string;
@@ -204,7 +187,6 @@ interface CandidateCommand {
 
 /** An interpreter's option that does not change which code runs. */
 const harmlessOption = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
-/** These options in a message. */
 const harmlessOptions = '-u, -jar, --no-warnings, --enable-source-maps and --max-old-space-size=<MB>';
 
 /** Rules for the commands of tools. Every refusal is a Problem `invalid_request` that names the field. */
@@ -286,8 +268,11 @@ export class CommandRules {
   /** Whether a program's name is that of an interpreter; `python3.12` is one if `python3` or `python` is. */
   isInterpreter(program: string): boolean {
     const name = basename(program);
-    return [name, name.replace(/\.[\d.]+$/, ''), stemOf(name)].some((each) =>
-      this.config.interpreters.has(each),
+    const { interpreters } = this.config;
+    return (
+      interpreters.has(name) ||
+      interpreters.has(name.replace(/\.[\d.]+$/, '')) ||
+      interpreters.has(stemOf(name))
     );
   }
 
@@ -342,7 +327,6 @@ const stemOf = (name: string): string => name.replace(/[\d.]+$/, '');
 /** Whether a path has a segment `..`. */
 const climbs = (path: string): boolean => path.split('/').includes('..');
 
-/** Whether a path is the root or below it. */
 function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }

@@ -10,7 +10,6 @@ import {
   Rule,
 } from '../../../web/rest/dto.js';
 
-/** Max of all durations: one hour. */
 const maxMs = 3_600_000;
 /** A threshold that may be null, which resets it. @param value its default */
 const threshold = (value: number, description: string) => ({
@@ -77,7 +76,6 @@ export class SandboxSettings {
   @OptionalInt(10, 3_600_000, { nullable: true, example: 10000 }) readonly maxExecutionMs?: number;
 }
 
-/** Permissions of a tool. */
 export class ToolPermissions {
   @OptionalFlag({ nullable: true, example: true }) readonly canReadFiles?: boolean;
   @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;

@@ -10,8 +10,7 @@ import {
   restoreRevision,
   type RevisionContent,
 } from './revision-content.js';
-import { initialOf } from './setting-facets.js';
-import { ToolSettings } from './tool-settings.js';
+import { initialSettings } from './tool-settings.js';
 import type { SealedValue, StoredEnv } from '../../secrets/env-cipher.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({
@@ -50,7 +49,7 @@ describe('configurationOf', () => {
 });
 
 /** A tool whose settings are all left out. */
-const unset = () => initialOf(ToolSettings) as unknown as CustomTool;
+const unset = () => ({ ...initialSettings }) as unknown as CustomTool;
 
 describe('a revision', () => {
   it('holds no setting that came later than the first ones, unless it differs from its default', () => {

@@ -4,9 +4,8 @@ import { differenceAt, type JsonDifference, jsonDifferences } from '../../../bas
 import { isObject } from '../../../base/common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { envIdentity, shownEnv, type StoredEnv } from '../../secrets/env-cipher.js';
-import { initialOf } from './setting-facets.js';
 import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
-import { ToolSettings } from './tool-settings.js';
+import { initialSettings } from './tool-settings.js';
 
 /** Content that identifies a revision. */
 export interface RevisionContent {
@@ -28,13 +27,13 @@ const alwaysStored = new Set(
 
 /** The settings of a revision. New settings of later versions do not change the revisions of tools that do not use them. */
 export function configurationOf(tool: CustomTool): ToolConfiguration {
-  const { env: _hashedSeparately, ...defaults } = initialOf(ToolSettings);
-  const settings = Object.entries(defaults).flatMap(([name, value]) => {
+  const { env: _hashedSeparately, ...defaults } = initialSettings;
+  const configuration: Record<string, unknown> = {};
+  for (const [name, initial] of Object.entries(defaults)) {
     const own = tool[name as keyof typeof defaults];
-    const isOmitted = own === undefined || (own === value && !alwaysStored.has(name));
-    return isOmitted ? [] : [[name, own]];
-  });
-  return Object.fromEntries(settings) as ToolConfiguration;
+    if (own !== undefined && (own !== initial || alwaysStored.has(name))) configuration[name] = own;
+  }
+  return configuration;
 }
 
 /** Gives a tool the configuration of a revision. The pinned path stays only if the command is the same. */
@@ -44,7 +43,7 @@ export function restoreRevision(
 ): void {
   const { configuration, env } = revision;
   const isSameCommand = tool.command === configuration.command;
-  const settings = { ...initialOf(ToolSettings), ...configuration, env };
+  const settings = { ...initialSettings, ...configuration, env };
   Object.assign(tool, settings, !isSameCommand && { pinnedCommand: null });
 }
 
@@ -55,9 +54,9 @@ export const isConfiguredAs = (tool: CustomTool, { configuration, env }: Revisio
 
 /** SHA-256 of the canonical JSON of configuration, environment and files. Secrets are represented by their identities. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {
-  const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
+  const identities = Object.fromEntries(identitiesByPath(files));
   return sha256(
-    canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: contents }),
+    canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: identities }),
   );
 }
 

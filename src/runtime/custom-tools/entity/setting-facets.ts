@@ -4,7 +4,6 @@ import { Column, type ColumnType } from 'typeorm';
 
 /** Properties of a setting in addition to its validation rules. */
 interface Facets {
-  /** The value if a registration omits it. */
   readonly initial: unknown;
   readonly shown: PropertyDecorator | undefined;
 }
@@ -32,7 +31,6 @@ export const Setting =
     Reflect.defineMetadata(facets, { ...others, [key]: own }, prototype);
   };
 
-/** The initial values of all settings. */
 export const initialOf = <T extends object>(settings: Type<T>): T =>
   Object.fromEntries(facetsOf(settings).map(([name, { initial }]) => [name, initial])) as T;
 

@@ -2,8 +2,7 @@ import { defaultThresholds, type ToolThresholds } from '../../../web/contract/to
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { isServerName } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { initialOf } from './setting-facets.js';
-import { type CustomToolCreate, type CustomToolUpdate, ToolSettings } from './tool-settings.js';
+import { type CustomToolCreate, type CustomToolUpdate, initialSettings } from './tool-settings.js';
 
 /** Transport headers, which a registration cannot set. */
 const transportHeaders = new Set(
@@ -151,7 +150,7 @@ export function initialTool(
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = create;
   const defaults = {
-    ...initialOf(ToolSettings),
+    ...initialSettings,
     pinnedCommand: null,
     revision: 0,
     status: 'active',
@@ -179,7 +178,12 @@ export function checkSettings(tool: CustomTool, maxPoolSize: number, given: Cust
   checkCredentials(tool);
   if (tool.protocol === 'mcp') checkServer(tool, given);
   tool.thresholds = checkedThresholds(tool.thresholds);
-  checkPool(tool, maxPoolSize);
+  const { poolSize, minProcesses, keepAlive } = tool;
+  if (poolSize > maxPoolSize)
+    throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
+  if (minProcesses > poolSize)
+    throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
+  if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
   if (tool.cacheTtlMs && !tool.annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
 }
 
@@ -190,16 +194,6 @@ function checkServer({ name, keepAlive }: CustomTool, { inputSchema }: CustomToo
   if (!keepAlive) throw wrong('/keepAlive', 'must not be false for an MCP server');
   if (inputSchema)
     throw wrong('/inputSchema', 'must be left out: an MCP server lists the schemas of its tools itself');
-}
-
-/** Checks the number of processes. @throws Problem `invalid_request` */
-function checkPool({ poolSize, minProcesses, keepAlive }: CustomTool, maxPoolSize: number): void {
-  if (poolSize > maxPoolSize) {
-    throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
-  }
-  if (minProcesses > poolSize)
-    throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
-  if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
 }
 
 /** Settings that a change names, without its environment. */

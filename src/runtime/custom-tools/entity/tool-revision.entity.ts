@@ -11,7 +11,6 @@ export const revisionSources = [
   'approve',
   'bundle',
 ] as const;
-/** Cause of a revision. */
 export type RevisionSource = (typeof revisionSources)[number];
 
 /** A file that a tool's process runs. */

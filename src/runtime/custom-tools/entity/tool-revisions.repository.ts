@@ -57,12 +57,11 @@ export class ToolRevisionsRepository {
       const lock = { mode: 'pessimistic_write' } as const;
       const stored = await manager.findOne(CustomTool, { where: { id: tool.id }, lock });
       if (!stored) throw new Problem('not_found', `There is no custom tool named ${tool.name} any more`);
-      if (stored.revision !== tool.revision) {
+      if (stored.revision !== tool.revision)
         throw new Problem(
           'conflict',
           `${tool.name} was changed meanwhile: it is at revision ${stored.revision}`,
         );
-      }
       if ((stored.status === 'inactive') !== (readAs === 'inactive')) {
         const what = stored.status === 'inactive' ? 'disabled' : 'enabled';
         throw new Problem('conflict', `${tool.name} was ${what} meanwhile`);

@@ -34,19 +34,16 @@ import {
   Variables,
   variableSchema,
 } from './nested-settings.js';
-import { Setting } from './setting-facets.js';
+import { initialOf, Setting } from './setting-facets.js';
 
-export const toolProtocols = ['jsonrpc', 'mcp'] as const;
-/** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
-export type ToolProtocol = (typeof toolProtocols)[number];
+/** Protocols of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
+const toolProtocols = ['jsonrpc', 'mcp'] as const;
 /** Executions whose input and answer are stored. */
-export const captureSettings = ['none', 'failures', 'all'] as const;
-export type CaptureSetting = (typeof captureSettings)[number];
-export const isolations = ['user', 'project', 'shared'] as const;
-/** Whether processes are shared by all callers, within a project, or by the calls of one caller there. */
-export type Isolation = (typeof isolations)[number];
+const captureSettings = ['none', 'failures', 'all'] as const;
+/** Which calls share processes: those of one caller in a project, of a project, or all. */
+const isolations = ['user', 'project', 'shared'] as const;
 /** Accounts with which the tool calls other services: none, one of this server, or one of each caller. */
-export const credentialKinds = ['none', 'shared', 'user'] as const;
+const credentialKinds = ['none', 'shared', 'user'] as const;
 const maxMetadataBytes = 16_384;
 
 /** MCP's defaults, which assume the worst. */
@@ -70,7 +67,7 @@ export class ToolSettings {
     example: 'jsonrpc',
     description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`. It cannot be changed later',
   })
-  protocol!: ToolProtocol;
+  protocol!: (typeof toolProtocols)[number];
   @Setting('text', ApiProperty({ example: 'Summarises log lines' }), '')
   @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
   description!: string;
@@ -215,7 +212,7 @@ export class ToolSettings {
     description:
       'Calls that share processes: those of a caller in a project (user), of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
-  isolation!: Isolation;
+  isolation!: (typeof isolations)[number];
   @Setting('jsonb', ApiProperty({ type: AnnotationsView }), defaultAnnotations)
   @OptionalNested(AnnotationsBody)
   annotations!: AnnotationsBody;
@@ -271,7 +268,7 @@ export class ToolSettings {
     description:
       'Executions whose input and answer are stored for inspection and replay; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
-  capture!: CaptureSetting;
+  capture!: (typeof captureSettings)[number];
   @Setting('jsonb', ApiProperty({ type: [String], example: ['logs'] }), [])
   @OptionalTextList({ maxItems: 64, example: ['text'] })
   tags!: string[];
@@ -297,7 +294,9 @@ export class ToolSettings {
   metadata!: Record<string, unknown>;
 }
 
-/** Registers an executable. */
+/** The values of the settings that a registration omits. */
+export const initialSettings = initialOf(ToolSettings);
+
 export class CustomToolCreate extends IntersectionType(
   PickType(ToolSettings, ['name'] as const),
   PartialType(OmitType(ToolSettings, ['name', 'bundle', 'definitions'] as const), {

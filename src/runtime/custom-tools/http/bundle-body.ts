@@ -10,7 +10,6 @@ const bundleRoutes = new Set([bundleRoute, `${bundleRoute}/try`]);
 /** Media types of a bundle. */
 export const bundleTypes = ['application/gzip', 'application/x-gzip', 'application/x-tgz'] as const;
 
-/** Documents the body of a route that takes a bundle. */
 export const ApiArchive = (): MethodDecorator => ApiBody({ schema: { type: 'string', format: 'binary' } });
 
 /** Lets the routes of bundles accept a gzipped tar. Their handlers read it from the stream, because it may be large. */

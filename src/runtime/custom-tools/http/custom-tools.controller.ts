@@ -57,7 +57,7 @@ export class CustomToolsController {
     const tools = await this.repository.list(status);
     const { data, nextCursor } = pageOf(tools, (tool) => tool.name, limit, cursor);
     const listView = (tool: CustomTool): CustomToolView => {
-      const { metadata: _large, tools: _many, ...view } = this.view(tool);
+      const { metadata: _large, tools: _many, ...view } = customToolView(tool, this.running);
       return view;
     };
     const troubles = await this.states.troubles();
@@ -89,7 +89,7 @@ export class CustomToolsController {
     'With its status and reason, its effective sandbox tier, and the restrictions that are not enforced. Values of `env` are never shown.',
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    const view = this.view(await this.repository.get(name));
+    const view = customToolView(await this.repository.get(name), this.running);
     return acrossReplicas(view, await this.states.troubles(name));
   }
 
@@ -135,7 +135,7 @@ export class CustomToolsController {
     'tool_unavailable',
   )
   async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.view(await this.manager.store({ name, enables: true }, reloadOrigin));
+    return customToolView(await this.manager.store({ name, enables: true }, reloadOrigin), this.running);
   }
 
   @Post(':name/disable')
@@ -145,7 +145,7 @@ export class CustomToolsController {
     'Calls in flight end; later ones are refused with `tool_not_found`.',
   )
   async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.view(await this.manager.disable(name));
+    return customToolView(await this.manager.disable(name), this.running);
   }
 
   @Post(':name/validate')
@@ -192,23 +192,18 @@ export class CustomToolsController {
 
   /** The answer to a registration or a change. */
   private async savedView(stored: SavedTool, author: Principal): Promise<CustomToolView> {
-    const tool = await this.firstListing.approveForAuthor(stored, author);
-    const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
-    return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
-  }
-
-  private view(tool: CustomTool): CustomToolView {
-    return customToolView(tool, this.running);
+    const hasAccounts = stored.credentials === 'user';
+    const tool = hasAccounts ? await this.firstListing.approveForAuthor(stored, author) : stored;
+    const warnings = [...(tool.warnings ?? [])];
+    // A server behind a URL keeps its state there.
+    if (tool.protocol === 'mcp' && tool.url === null)
+      warnings.push(...(await replicaWarnings(this.replicas)));
+    return { ...customToolView(tool, this.running), ...(warnings.length > 0 && { warnings }) };
   }
 }
 
 /** Warnings for an operator who saves a tool that may keep state, if there are several replicas. */
-async function replicaWarnings(
-  { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
-  replicas: Pick<Replicas, 'alive'>,
-): Promise<string[]> {
-  // A server behind a URL keeps its state there.
-  if (protocol !== 'mcp' || url !== null) return [];
+async function replicaWarnings(replicas: Pick<Replicas, 'alive'>): Promise<string[]> {
   const { length } = await replicas.alive().catch(() => []);
   if (length < 2) return [];
   const warning =

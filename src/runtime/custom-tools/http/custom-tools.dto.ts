@@ -22,7 +22,6 @@ import {
   TextMap,
 } from '../../../web/rest/dto.js';
 
-/** The user of a tool's processes. */
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
 }
@@ -52,7 +51,6 @@ export class EffectiveSandboxView {
 /** Max reasons that an MCP server's tools show. */
 export const maxReasons = 20;
 
-/** The tools of an MCP server by state. */
 export class ServerToolsView {
   @ApiProperty({ example: 12 }) readonly callable!: number;
   @ApiProperty({ example: 1, description: 'Not callable until approved' }) readonly held!: number;
@@ -65,7 +63,6 @@ export class ServerToolsView {
   readonly why!: string[];
 }
 
-/** A replica at which a tool is not well. */
 class ReplicaTroubleView implements ReplicaTrouble {
   @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly replica!: string;
   @ApiProperty({ example: 'gateway-2:3000' }) readonly name!: string;
@@ -75,14 +72,12 @@ class ReplicaTroubleView implements ReplicaTrouble {
   @NullableText('No such file') readonly errorMessage!: string | null;
 }
 
-/** The state of a tool across replicas. */
 export class ToolReplicasView {
   @ApiProperty({ example: 3, description: 'Replicas that are alive' }) readonly total!: number;
   @ApiProperty({ example: 2 }) readonly working!: number;
   @ApiProperty({ type: [ReplicaTroubleView] }) readonly troubles!: ReplicaTroubleView[];
 }
 
-/** The settings as answers show them. */
 type ShownSettings = Omit<ToolSettings, 'definitions' | 'fallback' | 'metadata'> & {
   readonly fallback?: unknown;
   readonly metadata?: object;
@@ -142,7 +137,6 @@ export class ProcessesView {
   @ApiProperty({ example: 0 }) readonly waiting!: number;
 }
 
-/** The result of a tool's last health check. */
 export class CustomToolHealthView {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;

@@ -136,10 +136,8 @@ export class DryRunsController {
   }
 }
 
-/** A line of the log as an event. */
 const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
 
-/** The answer to a dry run. */
 function viewOf(
   { tool, ...result }: Awaited<ReturnType<CustomToolManager['dryRun']>>,
   { ring }: LogBook,

@@ -7,7 +7,6 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { EffectiveSandboxView } from './custom-tools.dto.js';
 import { LogEntryView } from './tool-logs.dto.js';
 
-/** A call of the tool in a dry run. */
 export class DryRunCallBody {
   @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
   readonly input?: unknown;
@@ -15,16 +14,13 @@ export class DryRunCallBody {
   readonly tool?: string;
 }
 
-/** The member `call` of a dry run. */
 const Call = (): PropertyDecorator =>
   OptionalNested(DryRunCallBody, { description: 'Absent: the executable is started, but not called' });
 
-/** A registration to try. */
 export class TryToolBody extends CustomToolCreate {
   @Call() readonly call?: DryRunCallBody;
 }
 
-/** A change to try. */
 export class TryChangeBody extends CustomToolUpdate {
   @Call() readonly call?: DryRunCallBody;
 }
@@ -37,7 +33,6 @@ export class BundleDryRunQuery {
   readonly input?: string;
 }
 
-/** The result of a dry run. */
 export class DryRunView {
   @AnyObject({
     example: { name: 'word_count', version: '1.0.0' },
@@ -65,12 +60,10 @@ export class DryRunView {
   readonly log!: readonly LogEntryView[];
 }
 
-/** An example of a dry run's stream. */
 const streamExample =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
   'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
 
-/** Documents the answers of a dry run. */
 export const ApiDryRun = (): MethodDecorator =>
   applyDecorators(
     HttpCode(200),
@@ -84,7 +77,12 @@ export const ApiDryRun = (): MethodDecorator =>
       },
     }),
     ApiProblems(
-      ...(['conflict', 'payload_too_large', 'tool_unavailable', 'invalid_input', 'queue_full'] as const),
-      ...(['recorder_full', 'shutting_down'] as const),
+      'conflict',
+      'payload_too_large',
+      'tool_unavailable',
+      'invalid_input',
+      'queue_full',
+      'recorder_full',
+      'shutting_down',
     ),
   );

@@ -31,7 +31,6 @@ const definitionExample = {
   inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
 };
 
-/** A tool of an MCP server, with its state and definitions. */
 class McpToolView {
   @ApiProperty({ example: 'files__read_file', description: 'Name for agents' })
   readonly name!: string;

@@ -35,7 +35,6 @@ interface SignInState {
   readonly endsAt: number;
 }
 
-/** The query of a request. */
 type QueryMembers = Readonly<Record<string, unknown>>;
 
 /** Pages on which a person signs in to an MCP server for the caller of a link. */
@@ -188,6 +187,5 @@ export class SignInController {
   }
 }
 
-/** The value of a sign-in's cookie. */
 const cookieOf = (state: string, { headers }: FastifyRequest): string | undefined =>
   cookiesIn(headers.cookie, cookieName(state))[0];

@@ -50,7 +50,6 @@ export class TemplatesController {
     return { data: await Promise.all(names.sort().map((name) => this.read(name))), nextCursor: null };
   }
 
-  /** A template with its files. */
   private async read(name: string): Promise<TemplateView> {
     const folder = join(this.folder, name);
     const entries = await readdir(folder, { withFileTypes: true });

@@ -22,14 +22,9 @@ import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
-/** An example of the stream. */
-const streamExample = [
-  'id: mhq3k2x19f2c6b-42',
-  'event: log',
-  'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}',
-  '',
-  '',
-].join('\n');
+const streamExample =
+  'id: mhq3k2x19f2c6b-42\nevent: log\n' +
+  'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}\n\n';
 
 /** Serves a tool's log to operators, as a page or a stream. */
 @CustomToolRoutes('/:name/logs', 'tools:admin')

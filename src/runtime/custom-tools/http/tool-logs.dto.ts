@@ -15,7 +15,6 @@ export class LogsQuery {
   readonly since?: string;
 }
 
-/** One line of a tool's log. */
 export class LogEntryView implements LogEntry {
   @ApiProperty({ example: 'mhq3k2x1-42' }) readonly id!: string;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;

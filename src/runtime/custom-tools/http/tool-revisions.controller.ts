@@ -12,7 +12,6 @@ import { PageQuery } from '../../../web/rest/dto.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { changesBetween } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
@@ -109,7 +108,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
     const origin = { source: 'rollback', by: userId, restores: revision, reason } as const;
-    return this.view(await this.manager.store({ name, revision }, origin));
+    return customToolView(await this.manager.store({ name, revision }, origin), this.running);
   }
 
   @Post('bundle')
@@ -188,13 +187,9 @@ export class ToolRevisionsController implements OnModuleInit {
     throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
   }
 
-  /** Stores an uploaded bundle as a new revision. */
   private async store(request: ToolRequest, by: string, reason?: string): Promise<CustomToolView> {
-    return this.view(await this.manager.store(request, { source: 'bundle', by, reason }));
-  }
-
-  private view(tool: CustomTool): CustomToolView {
-    return customToolView(tool, this.running);
+    const stored = await this.manager.store(request, { source: 'bundle', by, reason });
+    return customToolView(stored, this.running);
   }
 }
 

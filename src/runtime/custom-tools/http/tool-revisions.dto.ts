@@ -15,7 +15,6 @@ import {
 /** Max revision number: that of a PostgreSQL `integer`. */
 const maxRevision = 2_147_483_647;
 
-/** A file of a tool's program in a revision. */
 export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
   @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
@@ -52,7 +51,6 @@ export class BundleFilesView {
   readonly complete!: boolean;
 }
 
-/** A revision as lists show it. */
 export class RevisionSummaryView {
   @ApiProperty({ example: 1 }) readonly revision!: number;
   @ApiProperty({
@@ -91,7 +89,6 @@ const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) =>
   ...(type === 'array' && { items: {} }),
 }));
 
-/** A difference between two revisions. */
 export class RevisionChangeView {
   @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
   readonly path!: string;
@@ -131,7 +128,6 @@ export class BundleFilesQuery {
   readonly revision?: number;
 }
 
-/** The summary of a row. */
 export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
   const { revision, contentHash, source, restores, reason, createdBy, createdAt } = row;
   return { revision, contentHash, source, restores, reason, createdBy, createdAt };

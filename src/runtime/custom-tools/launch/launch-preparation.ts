@@ -12,7 +12,8 @@ import type { Credential } from '../../mcp-client/credential.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
-import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
+import { SandboxRefusal } from '../../sandbox/path-access.js';
+import { Sandbox } from '../../sandbox/sandbox.js';
 import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { Accounts, type AccountServer } from '../accounts/accounts.js';
@@ -23,7 +24,7 @@ import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { filledHeaders } from '../entity/settings-rules.js';
-import { type Location, locateBundle, locateProgram, throwAsProblem } from './program-files.js';
+import { locateBundle, locateProgram, throwAsProblem } from './program-files.js';
 
 /** How a tool is started, with the redactor of its secrets. */
 export interface PreparedLaunch extends ResolvedCommand {
@@ -36,7 +37,6 @@ export interface PreparedLaunch extends ResolvedCommand {
   readonly remote?: Launcher;
   /** Accounts of the callers, for a tool that requires them. */
   readonly accounts?: ServerAccounts;
-  /** Starts sessions for one caller. */
   readonly remoteFor?: (user: string) => Launcher;
 }
 
@@ -76,7 +76,7 @@ export class LaunchPreparation {
     const redactor = new Redactor(secretsOf(tool.env, ownEnv));
     if (tool.url !== null) return this.prepareRemote(new URL(tool.url), tool, ownEnv, redactor);
     const { bundle } = tool;
-    const accounts = this.processAccounts(tool, ownEnv);
+    const accounts = tool.credentials === 'none' ? undefined : this.processAccounts(tool, ownEnv);
     const env = accounts ? withoutSignIn(ownEnv) : ownEnv;
     const { root, customTools } = this.config;
     const location = bundle
@@ -94,14 +94,15 @@ export class LaunchPreparation {
       whyNotRun: (program) => this.sandbox.whyNotRun(tool.userNumber, program),
     }).catch(throwAsProblem);
     // After the command, because the operator would grant a directory in vain if its command cannot run.
-    await this.checkGrant(location);
+    const { ownPath, needsGrantFor } = location;
+    if (ownPath !== undefined && needsGrantFor !== undefined) await this.checkGrant(ownPath, needsGrantFor);
     const spec = { ...command.spec, env: { ...command.spec.env, ...location.variables } };
     return {
       ...command,
       spec,
-      ownPath: location.ownPath,
+      ownPath,
       redactor,
-      ...dialectOf(tool, spec.cwd),
+      ...(tool.protocol === 'mcp' && { dialect: dialectOf(tool, spec.cwd) }),
       ...(accounts && { accounts }),
     };
   }
@@ -118,17 +119,15 @@ export class LaunchPreparation {
     return { id: tool.id, name: tool.name, url, env, fetch, ...(resource === null && { issuer }) };
   }
 
-  /** Checks the operator's grant of a directory that needs one. @throws Problem with status 422 */
-  private async checkGrant({ ownPath, needsGrantFor }: Location): Promise<void> {
-    if (ownPath === undefined || needsGrantFor === undefined) return;
-    await this.sandbox.checkGrantable(ownPath).catch((error: unknown) => {
-      throw error instanceof SandboxRefusal ? notGranted(needsGrantFor, error.message) : error;
+  /** Checks the operator's grant of a directory. @param pointer names it @throws Problem with status 422 */
+  private async checkGrant(directory: string, pointer: string): Promise<void> {
+    await this.sandbox.checkGrantable(directory).catch((error: unknown) => {
+      throw error instanceof SandboxRefusal ? notGranted(pointer, error.message) : error;
     });
   }
 
   /** Accounts of the callers, for a tool whose processes each get the token of one caller. */
-  private processAccounts(tool: CustomTool, env: PlainEnv): ProcessAccounts | undefined {
-    if (tool.credentials === 'none') return undefined;
+  private processAccounts(tool: CustomTool, env: PlainEnv): ProcessAccounts {
     if (!Object.values(env).some((value) => value.includes(tokenPlaceholder)))
       throw wrong(
         '/env',
@@ -137,7 +136,6 @@ export class LaunchPreparation {
     return new ProcessAccounts(this.accounts, this.accountServer(tool, env));
   }
 
-  /** Prepares sessions with a server behind a URL. */
   private prepareRemote(url: URL, tool: CustomTool, env: PlainEnv, redactor: Redactor): PreparedLaunch {
     // No process: the URL stands for the command, where launches are compared and shown.
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
@@ -158,7 +156,7 @@ export class LaunchPreparation {
       ownPath: undefined,
       redactor,
       remote,
-      ...dialectOf(tool, spec.cwd, peer),
+      dialect: dialectOf(tool, spec.cwd, peer),
     };
   }
 
@@ -174,15 +172,10 @@ export class LaunchPreparation {
 }
 
 /** The dialect of an MCP server; its roots are the granted paths. */
-function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: string, peer?: McpPeer) {
-  if (protocol !== 'mcp') return {};
+function dialectOf({ sandbox, permissions }: CustomTool, workingDir: string, peer?: McpPeer): Dialect {
   const granted = permissions?.canReadFiles === false ? [] : (sandbox?.allowedPaths ?? []);
-  return {
-    dialect: mcpDialect(
-      granted.map((path) => resolve(workingDir, path)),
-      peer,
-    ),
-  };
+  const roots = granted.map((path) => resolve(workingDir, path));
+  return mcpDialect(roots, peer);
 }
 
 /** The reason why a tool cannot be started, taken from a Problem. @throws all other errors */

@@ -48,7 +48,7 @@ export function probeExecutable(
   spec: ProcessSpec,
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
-  { healthMs = 500, onNews = () => undefined }: ProbeOptions = {},
+  { healthMs = 500, onNews }: ProbeOptions = {},
 ): Promise<Probe> {
   const { promise, resolve, reject } = Promise.withResolvers<Probe>();
   /** The answers so far, or why the start failed. */
@@ -81,11 +81,11 @@ export function probeExecutable(
       else if (event.type === 'start_failed') outcome = event.error;
       else if (event.type === 'ended') {
         clearTimeout(timer);
-        onNews({ type: 'terminate', pid: child.pid ?? 0, ...event.ending });
+        onNews?.({ type: 'terminate', pid: child.pid ?? 0, ...event.ending });
         const { stderrTail } = event.ending;
         if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
         else resolve(outcome);
-      } else if (event.type !== 'drained') onNews({ ...event, pid: child.pid ?? 0 });
+      } else if (event.type !== 'drained') onNews?.({ ...event, pid: child.pid ?? 0 });
     },
   );
   return promise;

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, extname, join, relative, resolve, sep } from 'node:path';
-import { NotRegularFile, openRegularFile, statOf } from '../../../base/common/regular-file.js';
+import { hashOfFile, NotRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { covers } from '../../sandbox/mounts.js';
@@ -73,15 +72,19 @@ export async function locateProgram(
 ): Promise<Location> {
   const { workingDir, args, command } = tool;
   const base = resolve(root, workingDir ?? '.');
-  const argFiles = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
-  const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
-  const isCode = await Promise.all(
-    argFiles.map(async (file) => file !== undefined && (await isProgram(file))),
+  const programs = new Set<string>();
+  const argFiles = await Promise.all(
+    args.map(async (arg, n) => {
+      const file = await fileAt(resolve(base, arg));
+      if (file !== undefined && (n === script || (await isProgram(file)))) programs.add(file);
+      return file;
+    }),
   );
-  const programs = [program, ...argFiles.filter((_, n) => isCode[n] || n === script)];
+  const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
+  if (program !== undefined) programs.add(program);
   if (workingDir !== null) {
-    const hasProgram = programs.some((file) => file !== undefined && covers(base, file));
-    const isOwn = covers(installedDir, base) || (hasProgram && !isShared(base, root));
+    const holdsProgram = [...programs].some((file) => covers(base, file));
+    const isOwn = covers(installedDir, base) || (holdsProgram && !isShared(base, root));
     return { ownPath: base, launch: { workingDir, args }, ...(!isOwn && { needsGrantFor: '/workingDir' }) };
   }
   const first = argFiles.find((file) => file !== undefined) ?? program;
@@ -91,7 +94,7 @@ export async function locateProgram(
     // A script in a shared directory, such as a home, does not own all of it.
     ownPath: isShared(folder, root) ? first : folder,
     launch: { workingDir: folder, args: args.map((arg, n) => argFiles[n] ?? arg) },
-    ...(!programs.includes(first) && { needsGrantFor: `/args/${argFiles.indexOf(first)}` }),
+    ...(!programs.has(first) && { needsGrantFor: `/args/${argFiles.indexOf(first)}` }),
   };
 }
 
@@ -131,7 +134,6 @@ export function throwAsProblem(error: unknown): never {
  * left out, because they never change: the configuration names the hash of the bundle.
  */
 export class ProgramFiles {
-  /** Hashes by path. */
   private readonly known = new Map<string, CachedHash>();
 
   constructor(
@@ -142,35 +144,32 @@ export class ProgramFiles {
 
   /** The files of a program, sorted by path. Missing and unreadable files are left out. */
   async of({ command, args, cwd }: ProcessSpec): Promise<ProgramFile[]> {
-    const scripts = await Promise.all(args.map((arg) => this.script(resolve(cwd, arg))));
-    const paths = new Set([command, ...scripts.flat(), ...(await this.folderScripts(cwd))]);
-    const unbundled = [...paths].filter((path) => !this.isBundled(path));
-    const files = await Promise.all(unbundled.map((path) => this.file(path)));
-    return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
-  }
-
-  /** The path in a list if it is a program. */
-  private async script(path: string): Promise<string[]> {
-    return (await isProgram(path)) ? [path] : [];
-  }
-
-  /** All scripts of a tool in CUSTOM_TOOLS_DIR; none for other tools. */
-  private async folderScripts(cwd: string): Promise<string[]> {
-    return cwd.startsWith(`${this.installedDir}${sep}`) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
+    const paths = new Set([command]);
+    for (const arg of args) {
+      const path = resolve(cwd, arg);
+      if (await isProgram(path)) paths.add(path);
+    }
+    if (cwd.startsWith(`${this.installedDir}${sep}`) && !this.isBundled(cwd))
+      for (const path of await scriptsBelow(cwd)) paths.add(path);
+    const files: ProgramFile[] = [];
+    for (const path of paths) {
+      const file = this.isBundled(path) ? undefined : await this.file(path);
+      if (file) files.push(file);
+    }
+    return files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   private isBundled(path: string): boolean {
     return path.startsWith(`${this.bundlesDir}${sep}`);
   }
 
-  /** A file in a list; empty if it is missing or unreadable. */
-  private async file(path: string): Promise<ProgramFile[]> {
+  /** A file with its hash; undefined if it is missing or unreadable. */
+  private async file(path: string): Promise<ProgramFile | undefined> {
     const stats = await regularFile(path);
-    if (!stats) return [];
-    const hash = await this.hash(path, stats).catch(() => undefined);
-    if (hash === undefined) return [];
+    const hash = stats && (await this.hash(path, stats).catch(() => undefined));
+    if (!stats || hash === undefined) return undefined;
     const { size, mtime } = stats;
-    return [{ path: portablePath(this.root, path), size, modifiedAt: mtime.toISOString(), hash }];
+    return { path: portablePath(this.root, path), size, modifiedAt: mtime.toISOString(), hash };
   }
 
   /** @returns null if the file is too large to be hashed */
@@ -179,23 +178,10 @@ export class ProgramFiles {
     const state = [ino, size, mtimeMs, ctimeMs].join(' ');
     const known = this.known.get(path);
     if (known?.state === state) return known.hash;
-    const hash = await hashOf(path);
+    const hash = await hashOfFile(path);
     if (Date.now() - ctimeMs > clockTickMs) this.known.set(path, { state, hash });
     else this.known.delete(path);
     return hash;
-  }
-}
-
-/** Hashes in chunks, because one read of 16 MiB would block the event loop. */
-async function hashOf(path: string): Promise<string> {
-  const file = await openRegularFile(path);
-  try {
-    const hash = createHash('sha256');
-    const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
-    for await (const chunk of stream) hash.update(chunk as Buffer);
-    return hash.digest('hex');
-  } finally {
-    await file.close();
   }
 }
 

@@ -21,11 +21,10 @@ import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { differences, nameWarning, schemaFaults } from './differences.js';
+import { differences, nameWarning, schemaFaults, scriptFaults, sourceFault } from './author-notes.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch } from './launch-preparation.js';
 import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
-import { scriptFaults, sourceFault } from './script-faults.js';
 import { ToolSandbox } from './tool-sandbox.js';
 
 /** A prepared launch, with the answers of the executable and its compiled schema. */
@@ -103,12 +102,15 @@ export class ToolInspector {
       compiled?.schema === tool.inputSchema
         ? compiled.validate
         : await this.schemas.compile(tool.inputSchema);
-    const validators = await this.compileAll(tool.definitions ?? []);
+    const validators: McpValidators = tool.definitions ? await this.compileAll(tool.definitions) : new Map();
     const warnings: string[] = [];
     if (inspected && !readAs) warnings.push(...nameWarning(tool, handshake));
     if (inspected) warnings.push(...validate.warnings, ...(await scriptFaults(inspected)));
     return {
-      ...{ tool, validate, validators, warnings },
+      tool,
+      validate,
+      validators,
+      warnings,
       ...(handshake && { handshake }),
       ...(readAs && { readAs }),
       ...(await this.contentOf(tool, inspected)),
@@ -146,12 +148,14 @@ export class ToolInspector {
     try {
       const credential =
         user === undefined || launch.remote ? undefined : launch.accounts?.credentialOf(user);
-      const withOwnToken = withToken(confined.command, await credential?.token());
-      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...withOwnToken };
+      const token = await credential?.token();
+      const { spec, ...redaction } =
+        token === undefined ? { spec: confined.command } : withToken(confined.command, token);
+      const limits = { ...processLimits(this.config.customTools, launch.dialect), ...redaction };
       const onNews = makeListener?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(withOwnToken.spec, limits, start, { onNews }),
+        (start) => probeExecutable(spec, limits, start, { onNews }),
         user === undefined ? launch.remote : launch.remoteFor?.(user),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };

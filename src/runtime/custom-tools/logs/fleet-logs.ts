@@ -20,7 +20,6 @@ interface LogPage {
 
 /** Header with a replica's signature for another replica. */
 export const replicaHeader = 'x-toolkeeper-replica';
-/** Validity of a signature. */
 const signatureMs = 30_000;
 /** Accepted validity, longer than `signatureMs` because the clocks of replicas may differ. */
 const maxValidityMs = 60_000;
@@ -52,7 +51,6 @@ export class FleetLogs {
     return { ...mergePages(pages, limit, since), partial: pages.length <= others.length };
   }
 
-  /** A page of this replica's lines. */
   ownPage(tool: string, limit: number, since: string | undefined): LogPage {
     const { entries: data, last = null, missed } = this.logs.open(tool).ring.slice(limit, since);
     return { data, nextSince: last, missed, partial: false };
@@ -116,8 +114,9 @@ function mergePages(pages: readonly LogPage[], limit: number, since?: string): O
   const taken = new Set(data);
   let positions = since?.split(',') ?? [];
   for (const { data: lines, nextSince } of pages) {
-    const isRead = since === undefined || lines.length === 0;
-    const position = isRead ? nextSince : lines.findLast((line) => taken.has(line))?.id;
+    // The latest lines end each log; after `since` a log is read up to the last line that was taken.
+    const isAtEnd = since === undefined || lines.length === 0;
+    const position = isAtEnd ? nextSince : lines.findLast((line) => taken.has(line))?.id;
     if (position) positions = [...positions.filter((id) => logOf(id) !== logOf(position)), position];
   }
   const missed = pages.reduce((sum, page) => sum + page.missed, 0);

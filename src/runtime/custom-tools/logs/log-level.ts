@@ -18,13 +18,19 @@ const anyWordInCapitals = anyWord.toUpperCase();
 const timestamp = String.raw`[[(]?\d{2,4}[-/:.]\d{2}[\d\-/:.,TZ+ \])|]*`;
 /** Ways to write a level. Most are anchored, so that "no errors found" and "ERROR_COUNT=0" name no level. */
 const patterns: readonly RegExp[] = [
+  // `[error] x`, `<warn> x`, `Error: x`, `npm ERR! x`
   new RegExp(String.raw`^(?:npm )?[[(<]?(${anyWord})(?:[\])>]|[:!](?:\s|$|\w))`, 'i'),
+  // `ERROR x`, `npm WARN x`
   new RegExp(String.raw`^(?:npm )?(${anyWordInCapitals})(?:\s|$)`),
+  // `2026-01-02 10:11:12 - app.db - ERROR - x`, `10:11:12 [main] WARN x`
   new RegExp(
     String.raw`^${timestamp}(?:\[[^\]]{0,60}\] |[\w.]{1,60} - ){0,2}\[?(${anyWordInCapitals})(?:[\s:\]]|$)`,
   ),
+  // `[2026-01-02 10:11:12] error: x`
   new RegExp(String.raw`^${timestamp}[[]?(${anyWord})[\]:]`, 'i'),
+  // `ts=1 level=warn msg=x`
   new RegExp(String.raw`(?:^|\s)(?:level|lvl|severity)=["']?(${anyWord})\b`, 'i'),
+  // klog, runtimes of Python and Java, Rust, Node and Python
   /^([IWEF])\d{4} \d{2}:\d{2}:\d{2}/,
   /^(?:Uncaught |Exception in thread "[^"]*" )?[\w.]*(Error|Exception|Traceback)(?::|$| \(most recent)/,
   /^thread '[^']*' (panicked) at /,

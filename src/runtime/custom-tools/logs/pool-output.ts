@@ -94,7 +94,6 @@ export class PoolOutput {
     return isLogged;
   }
 
-  /** Counts output that is not logged. */
   private skip(what: string, pid: number, count: number): void {
     const before = this.skipped.get(what);
     const isOfOne = before === undefined || before.pid === pid;

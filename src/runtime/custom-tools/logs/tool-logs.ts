@@ -20,7 +20,6 @@ export interface LogEntry {
   readonly timestamp: string;
   readonly level: LogLevel;
   readonly tool: string;
-  /** The replica that wrote the line. */
   readonly replica: string;
   readonly event: LogEvent;
   readonly message?: string;
@@ -31,13 +30,11 @@ export interface LogEntry {
   readonly reason?: string;
   readonly exitCode?: number | null;
   readonly signal?: string | null;
-  /** The data of a log notification. */
   readonly data?: unknown;
   readonly executionId?: string | undefined;
   readonly truncated?: true;
 }
 
-/** Latest entries of one tool's log. */
 type LogRing = EventRing<LogEntry>;
 
 /** One tool's log, with the budget of lines that its processes may still write. */
@@ -52,7 +49,6 @@ export interface LogBook {
 /** The logs of the tools that this server runs, in memory. */
 @Injectable()
 export class ToolLogs {
-  /** Logs by tool. */
   private readonly books = new Map<string, LogBook>();
   /** The last logged status of each tool. */
   private readonly statuses = new Map<string, string>();

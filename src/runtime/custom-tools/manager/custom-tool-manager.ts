@@ -17,7 +17,7 @@ import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
-import { nameOf, type ToolRequest, ToolPlanner } from './tool-planner.js';
+import { type ToolRequest, ToolPlanner } from './tool-planner.js';
 
 /** A call that belongs to a dry run. */
 export interface DryCall {
@@ -43,7 +43,7 @@ export class CustomToolManager implements ToolHistory {
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly supervisor: ToolSupervisor,
-    registry: ToolRegistry,
+    private readonly registry: ToolRegistry,
   ) {
     registry.history = this;
   }
@@ -54,10 +54,10 @@ export class CustomToolManager implements ToolHistory {
    * @throws Problem `invalid_request` with the field, `not_found`, `conflict`; nothing is stored then
    */
   store(request: ToolRequest, origin: RevisionOrigin): Promise<SavedTool> {
-    const name = nameOf(request);
+    const { name } = 'create' in request ? request.create : request;
     return this.mutex.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
-      if (isNew && (this.running.isTaken(name) || (await this.repository.find(name))))
+      if (isNew && (this.registry.find(name) || (await this.repository.find(name))))
         throw new Problem('conflict', `The tool name ${name} is taken`);
       return this.commit(await this.planner.plan(request), origin);
     });

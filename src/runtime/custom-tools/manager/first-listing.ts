@@ -48,9 +48,12 @@ export class FirstListing {
     }
   }
 
-  /** Approves a server's tools at its registration if the author's access token can be exchanged for one of the server. */
+  /**
+   * Approves the tools of a server with accounts at its registration, if the author's access token can be exchanged for
+   * one of the server.
+   */
   async approveForAuthor(saved: SavedTool, author: Principal): Promise<SavedTool> {
-    if (saved.credentials !== 'user' || saved.url === null || saved.definitions) return saved;
+    if (saved.url === null || saved.definitions) return saved;
     const owner = this.accounts.ownerOf(this.preparation.accountServer(saved), author);
     if (owner === undefined || owner === author.keyId) return saved;
     const problem = await this.approve(saved.name, owner, author.userId);

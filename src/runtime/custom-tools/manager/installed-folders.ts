@@ -36,7 +36,6 @@ export class InstalledFolders {
     for (const [folder, identity] of identities) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
-  /** Ends all watching. */
   close(): void {
     this.isClosed = true;
     for (const folder of [...this.watched.keys()]) this.drop(folder);

@@ -27,7 +27,6 @@ const runningImport = 'begun';
 const importOrigin = { source: 'import', by: 'toolkeeper' } as const;
 /** Max entries of a folder whose changes are noticed. */
 const maxEntries = 1_000;
-/** Max size of a tool.json. */
 const maxFileBytes = 4_194_304;
 
 /** Imports new content of `<dir>/<folder>/tool.json` into the database. Afterwards the row is authoritative. */
@@ -63,7 +62,6 @@ export class InstalledToolsImporter {
     return seen.folder !== undefined && seen.folder !== (await folderState(dirname(path)));
   }
 
-  /** Imports a file; logs why it fails. */
   private async tryImport(path: string): Promise<void> {
     // Read before the content, so that a write in between counts as a change.
     const file = await fileState(path);
@@ -80,7 +78,6 @@ export class InstalledToolsImporter {
     }
   }
 
-  /** Forgets a file that was deleted. */
   private forget(path: string): void {
     this.seen.delete(path);
     this.logger.warn(`${portablePath(this.config.root, path)} is gone; its tool stays until it is removed`);
@@ -95,9 +92,8 @@ export class InstalledToolsImporter {
     if (importedHash === hash) return;
     const create = await this.parse(content, dirname(path));
     const known = await this.repository.find(create.name);
-    if (known && importedHash === undefined) {
+    if (known && importedHash === undefined)
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
-    }
     await (known
       ? this.manager.store({ create, replaces: true }, importOrigin)
       : this.importFirst(create, key));
@@ -124,8 +120,8 @@ export class InstalledToolsImporter {
     try {
       return await this.manager.store({ create }, importOrigin);
     } catch (error) {
-      const storable = create.description !== undefined && create.inputSchema !== undefined;
-      if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
+      const isStorable = create.description !== undefined && create.inputSchema !== undefined;
+      if (!(error instanceof Problem) || error.code !== 'invalid_request' || !isStorable) throw error;
       return this.manager.store({ create, broken: error.detail }, importOrigin);
     }
   }

@@ -47,11 +47,10 @@ const lastWorkMs = 1_000;
 /** Work that a round begins and does not wait for. No kind overlaps itself. */
 type Work = 'loads' | 'imports' | 'testStarts' | 'checks';
 
-/** Columns of a tool that the answer to a health check shows. */
-type CheckedColumn = 'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage';
-type ProcessState = 'starting' | 'idle' | 'busy' | 'waiting';
 /** A tool's stored health, and the number of its processes by their state. */
-type ToolCheck = Pick<CustomTool, CheckedColumn> & { readonly processes: Record<ProcessState, number> };
+type ToolCheck = Pick<CustomTool, 'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage'> & {
+  readonly processes: Record<'starting' | 'idle' | 'busy' | 'waiting', number>;
+};
 
 /**
  * Starts, replaces and stops tools so that they match their rows and files, and records their health. A changed file in

@@ -59,7 +59,6 @@ export function stepFor({ row, running, mayTry, checks }: FoundTool): Step | und
   return row.healthStatus === 'unhealthy' && processes === 0 ? 'retry' : 'checkFiles';
 }
 
-/** The last failed try of a tool. */
 interface Failure {
   /** Identifies the revision and files that were tried. */
   readonly candidate: string;
@@ -93,7 +92,6 @@ export class Failures {
     this.last.delete(tool);
   }
 
-  /** Forgets all tools except these. */
   retain(tools: { has(tool: string): boolean }): void {
     for (const tool of this.last.keys()) if (!tools.has(tool)) this.last.delete(tool);
   }

@@ -26,7 +26,9 @@ import {
   type ToolPlan,
 } from '../launch/tool-inspector.js';
 
-/** A registration. */
+/** Checks registrations by their rules. */
+const dtos = new DtoPipe();
+
 interface NewTool {
   readonly create: CustomToolCreate;
   /** Hash of the bundle with its files. */
@@ -42,7 +44,6 @@ interface ToolChange {
   readonly name: string;
   readonly changes?: CustomToolUpdate;
   readonly bundle?: string | undefined;
-  /** The revision to restore. */
   readonly revision?: number;
   /** Makes any other change to the tool. */
   readonly edit?: (tool: CustomTool) => void;
@@ -50,18 +51,11 @@ interface ToolChange {
   readonly enables?: boolean;
 }
 
-/** A request to register or to change a tool. */
 export type ToolRequest = NewTool | ToolChange;
-
-/** The name of the tool that a request registers or changes. */
-export const nameOf = (request: ToolRequest): string =>
-  'create' in request ? request.create.name : request.name;
 
 /** Plans a request: applies all rules and starts the executable once, but stores nothing. */
 @Injectable()
 export class ToolPlanner {
-  private readonly dtos = new DtoPipe();
-
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>,
     private readonly repository: CustomToolsRepository,
@@ -100,7 +94,7 @@ export class ToolPlanner {
     const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
     if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
     const { hash: bundle, manifest } = await this.bundles.accept(upload);
-    const create = await this.dtos.read(CustomToolCreate, {
+    const create = await dtos.read(CustomToolCreate, {
       name,
       ...withoutOwnFolder(manifestIn(manifest)),
     });
@@ -253,9 +247,11 @@ async function omittedMembers(handshake: Handshake, create: CustomToolCreate): P
     inputSchema,
     maxConcurrency,
   };
-  const omitted = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
+  const omitted: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(given))
+    if (value !== undefined && !(field in create)) omitted[field] = value;
   try {
-    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(omitted));
+    return await dtos.read(CustomToolUpdate, omitted);
   } catch (error) {
     const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
     if (!first) throw error;

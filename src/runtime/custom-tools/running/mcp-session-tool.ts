@@ -97,7 +97,6 @@ export class McpSessionTool implements ServerTool {
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 
-  /** Takes a slot for one request of a caller. */
   takeSlot(caller: Caller): Slot {
     const slot = this.calls.takeSlot(caller, (input, run) => {
       const { method, params } = input as ServerRequest;
@@ -112,7 +111,6 @@ export class McpSessionTool implements ServerTool {
     return { run: (input, run) => this.runIn(slot, input, run), release: slot.release };
   }
 
-  /** Runs a call in a slot that is taken for it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
     return inSlot(this.takeSlot(run), input, run);
   }

@@ -66,9 +66,8 @@ export class ProcessMetrics {
       if (!stats) continue;
       const tool = definition.name;
       const { pids, starting, idle, busy } = stats;
-      for (const [state, count] of Object.entries({ starting, idle, busy })) {
+      for (const [state, count] of Object.entries({ starting, idle, busy }))
         this.processes.set({ tool, state }, count);
-      }
       this.memory.set(
         { tool },
         pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0),

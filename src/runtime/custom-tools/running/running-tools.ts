@@ -44,7 +44,6 @@ export type RuntimeEvent = (Exclude<PoolEvent, HandledEvent> | Omit<UnparsedEven
 /** The loaded custom tools, each with its wrapper and its pools. */
 @Injectable()
 export class RunningTools {
-  /** The loaded tools by name. */
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** All pools that have not ended, including those of dry runs and of replaced configurations. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
@@ -74,7 +73,6 @@ export class RunningTools {
     return this.wrappers.get(name);
   }
 
-  /** All loaded tools. */
   all(): CustomToolWrapper[] {
     return [...this.wrappers.values()];
   }
@@ -102,11 +100,6 @@ export class RunningTools {
   effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {
     const backend = wrapper?.backend;
     return backend && 'pool' in backend ? backend.confined.effective : this.sandbox.effective(tool);
-  }
-
-  /** Whether a tool of any kind has this name. */
-  isTaken(name: string): boolean {
-    return this.registry.find(name) !== undefined;
   }
 
   /**
@@ -148,7 +141,6 @@ export class RunningTools {
     this.logWarnings(wrapper);
   }
 
-  /** Disables a tool. */
   disable(tool: CustomTool): void {
     this.logs.logStatus(tool.name, tool.status);
     this.withdraw(tool.name);
@@ -240,8 +232,10 @@ export class RunningTools {
     const isPersonal = accounts !== undefined || tool.isolation === 'user';
     const listing = dialect && new McpListing(handshake, accounts !== undefined);
     const createPool = (minProcesses: number, owner?: Owner): ProcessPool => {
-      const own = { ...settings, minProcesses, ...withToken(settings.spec, owner?.token) };
-      const pool = this.factory.create(own, (owner && remoteFor?.(owner.user)) ?? remote);
+      const token = owner?.token;
+      const withOwnToken = token === undefined ? {} : withToken(settings.spec, token);
+      const ownSettings = { ...settings, minProcesses, ...withOwnToken };
+      const pool = this.factory.create(ownSettings, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => {
         if (event.type === 'terminate') confined.ended(event.pid);

@@ -64,18 +64,16 @@ export function poolsOf(backend: ToolBackend | undefined): readonly ProcessPool[
 
 /** The sum of several pools' statistics; undefined without pools. */
 export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined {
-  const [first, ...others] = pools.map((pool) => pool.stats());
-  return others.reduce<PoolStats | undefined>(
-    (sum, stats) =>
-      sum && {
-        starting: sum.starting + stats.starting,
-        idle: sum.idle + stats.idle,
-        busy: sum.busy + stats.busy,
-        waiting: sum.waiting + stats.waiting,
-        pids: [...sum.pids, ...stats.pids],
-      },
-    first,
-  );
+  if (pools.length === 0) return undefined;
+  const sum = { starting: 0, idle: 0, busy: 0, waiting: 0, pids: [] as number[] };
+  for (const { starting, idle, busy, waiting, pids } of pools.map((pool) => pool.stats())) {
+    sum.starting += starting;
+    sum.idle += idle;
+    sum.busy += busy;
+    sum.waiting += waiting;
+    sum.pids.push(...pids);
+  }
+  return sum;
 }
 
 /**
@@ -123,17 +121,14 @@ export class SeparatePools {
     return project === 'default' ? this.ofDefault : this.pools.get(project);
   }
 
-  /** All present pools. */
   all(): ProcessPool[] {
     return [this.ofDefault, ...this.pools.values()];
   }
 
-  /** Makes no more pools. */
   close(): void {
     this.isClosed = true;
   }
 
-  /** Forgets a pool and ends it. */
   private remove(key: string, pool: ProcessPool): void {
     this.pools.delete(key);
     this.end(pool);
@@ -157,7 +152,6 @@ export class SeparatePools {
     return pool;
   }
 
-  /** Ends a pool that has no process. */
   private endIfUnused(key: string): void {
     const pool = this.pools.get(key);
     if (pool && unusedSince(pool) === 0) this.remove(key, pool);

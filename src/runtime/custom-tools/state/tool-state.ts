@@ -12,11 +12,11 @@ export type ToolCondition = Pick<CustomTool, 'status' | 'healthStatus' | 'errorM
 export type HealthColumns = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 
 /** Kinds of trouble, mildest first. Each has its event. */
-const kinds = ['degraded', 'crashed', 'failed'] as const;
+const troubleKinds = ['degraded', 'crashed', 'failed'] as const;
 
 /** A reason why a tool is not well. */
 interface Trouble {
-  readonly kind: (typeof kinds)[number];
+  readonly kind: (typeof troubleKinds)[number];
   readonly message: string;
   readonly data: ToolEvent['data'];
 }
@@ -37,7 +37,8 @@ export function withResult(
   const { errorMessage: why } = result;
   const columns = why ? { ...result, errorMessage: storableMessage(why) } : result;
   const trouble = crash ?? troubleOf(columns);
-  const isWorse = trouble && (!before || kinds.indexOf(before.kind) < kinds.indexOf(trouble.kind));
+  const isWorse =
+    trouble && (!before || troubleKinds.indexOf(before.kind) < troubleKinds.indexOf(trouble.kind));
   const isWell = columns.healthStatus === 'healthy' && !trouble;
   const worst = isWorse ? trouble : before;
   return { ...state, ...columns, lastHealthCheck: new Date(), trouble: isWell ? undefined : worst };
