@@ -35,4 +35,6 @@ export default {
   testTimeout: 120_000,
   // One more than cores: tests wait for processes and databases most of the time.
   maxWorkers: 3,
+  // A worker has loaded the server and holds most of a gigabyte: Node itself takes above a second to end it.
+  workerGracefulExitTimeout: 20_000,
 };

@@ -34,9 +34,11 @@ function replica({ listens = true } = {}) {
   const repository = new PlaybooksRepository(db.dataSource);
   const { catalogue, index } = catalogueOn(db.dataSource);
   const session = new DatabaseHealth(db.url, 2_000, () => undefined);
-  if (listens) void session.start();
+  const started = listens ? session.start() : undefined;
   const follower = new TableFollower(session);
   stops.push(async () => {
+    // A start that ends after the stop would connect for ever.
+    await started;
     await follower.beforeApplicationShutdown();
     await session.stop();
   });

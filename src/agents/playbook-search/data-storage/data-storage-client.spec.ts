@@ -200,7 +200,7 @@ describe('a service that fails', () => {
   });
 
   it('speaks no HTTP', async () => {
-    const noise = createServer((socket) => socket.end('EHLO\r\n\r\n'));
+    const noise = createServer((socket) => socket.resume().end('EHLO\r\n\r\n'));
     await once(noise.listen(0, '127.0.0.1'), 'listening');
     const { port } = noise.address() as { port: number };
     const { failure } = setUp({ url: `http://127.0.0.1:${port}` });
