@@ -207,15 +207,11 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 
-  /** Restores the circuits of registered tools with a past, and applies changed thresholds. */
+  /** Creates a circuit for each registered tool and applies changed thresholds. */
   private followTools(): void {
     // The history must be read first: circuits are restored when they are created.
     if (!this.histories) return;
-    for (const tool of this.knownTools.names()) {
-      // The past of a tool with a longer window of its own may be older than the history that was read.
-      const isWindowLonger = this.settingsOf(tool).windowMs > this.settings.windowMs;
-      if (isWindowLonger || this.histories.has(tool)) this.track(tool);
-    }
+    for (const tool of this.knownTools.names()) this.track(tool);
     for (const [tool, { breaker }] of this.circuits) {
       const before = breaker.rules();
       const now = this.settingsOf(tool);
