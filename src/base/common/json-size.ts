@@ -13,7 +13,7 @@ export const alwaysFits = 5 * maxNames;
 /** The limit that a caller's JSON text exceeds, as text; undefined if none. */
 export const excessOfCaller = (text: string): string | undefined => excessOf(text, callerLimits);
 
-/** The limit of distinct names that a value exceeds, as text. V8 enumerates objects with many distinct names slowly. */
+/** The limit of distinct names that a value exceeds, as text; undefined if none. V8 enumerates many distinct names slowly. */
 export function excessOfNames(json: unknown): string | undefined {
   const names = new Set<string>();
   const open: object[] = typeof json === 'object' && json !== null ? [json] : [];
@@ -27,7 +27,7 @@ export function excessOfNames(json: unknown): string | undefined {
   return undefined;
 }
 
-/** The limit that a JSON text exceeds, as text. Counts brackets and commas outside of strings, before the text is parsed. */
+/** The limit that a JSON text exceeds, as text; undefined if none. Counts brackets and commas, without parsing the text. */
 export function excessOf(text: string, { levels, structures, values }: JsonLimits): string | undefined {
   let [depth, opened, separators] = [0, 0, 0];
   for (let at = 0; at < text.length; at++) {

@@ -10,7 +10,7 @@ export interface RunningServer {
 
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 
-/** Writes the server's address to the data directory for the command line. It is removed when this process ends. */
+/** Writes the server's address to the data directory for the command line. The file is removed when this process ends. */
 export function announceServer(dataDir: string, url: string): void {
   const file = fileIn(dataDir);
   const draft = `${file}.${process.pid}`;

@@ -22,5 +22,5 @@ export interface LogNotice {
 /** A message that a tool sends while a call runs. */
 export type ToolNotice = ProgressNotice | LogNotice;
 
-/** A listener for the notices of a call. Called while the tool's output is read, so it must neither throw nor wait. */
+/** A listener for the notices of a call. It is called while output is read, so it must neither throw nor wait. */
 export type NoticeListener = (notice: ToolNotice) => void;

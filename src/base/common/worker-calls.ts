@@ -41,14 +41,16 @@ export class WorkerEnded extends Error {
 
 /** A message to the worker. */
 interface ToWorker<Request, Message> {
-  readonly call?: number;
+  /** Number of the call; absent for a message without an answer. */
+  readonly id?: number;
   readonly request?: Request;
   readonly message?: Message;
 }
 
 /** A message of the worker. */
 interface FromWorker<Answer, News> {
-  readonly call?: number;
+  /** Number of the call; absent for news. */
+  readonly id?: number;
   readonly answer?: Answer;
   readonly error?: string;
   readonly news?: News;
@@ -71,7 +73,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   /** Deaths of workers in a row, without a message in between. */
   private failures = 0;
   /** Number of the last call. */
-  private lastCall = 0;
+  private lastId = 0;
   private readonly waiting = new Map<number, Waiting<Request, Answer>>();
 
   constructor(
@@ -87,28 +89,13 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
    * @throws the worker's error; WorkerEnded if the worker ends first. A call that takes too long ends all calls.
    */
   call(request: Request, timeLimitMs = this.options.timeLimitMs): Promise<Answer> {
-    const call = ++this.lastCall;
+    const id = ++this.lastId;
     const waiting = { request, timer: undefined, ...Promise.withResolvers<Answer>() };
-    this.waiting.set(call, waiting);
-    if (timeLimitMs !== undefined) this.limit(call, waiting, timeLimitMs);
-    if (this.worker) this.worker.postMessage({ call, request });
+    this.waiting.set(id, waiting);
+    if (timeLimitMs !== undefined) this.limit(id, waiting, timeLimitMs);
+    if (this.worker) this.worker.postMessage({ id, request });
     else if (!this.restarting) this.start();
     return waiting.promise;
-  }
-
-  /** Ends the worker if the call takes too long: by the CPU time of a process if it is known, else by the clock. */
-  private limit(call: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
-    const { worker } = this;
-    const cpuMs = (): number | undefined => (worker instanceof WorkerProcess ? worker.cpuMs() : undefined);
-    const before = cpuMs();
-    const latest = performance.now() + clockFactor * timeLimitMs;
-    const check = (): void => {
-      const now = cpuMs();
-      const leftMs = before === undefined || now === undefined ? 0 : timeLimitMs - (now - before);
-      if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(check, leftMs).unref();
-      else this.endLate(call, timeLimitMs);
-    };
-    waiting.timer = setTimeout(check, timeLimitMs).unref();
   }
 
   /** Sends a message without an answer. It is lost while the worker is being replaced. */
@@ -144,7 +131,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     });
     this.worker = worker;
     this.restarting = undefined;
-    for (const [call, { request }] of this.waiting) worker.postMessage({ call, request });
+    for (const [id, { request }] of this.waiting) worker.postMessage({ id, request });
   }
 
   /** Handles a message. A worker whose message cannot be read is replaced, so that it does not end the server. */
@@ -159,18 +146,33 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     }
   }
 
-  private handle({ call, answer, error, news }: FromWorker<Answer, News>): void {
+  private handle({ id, answer, error, news }: FromWorker<Answer, News>): void {
     this.failures = 0;
-    if (call === undefined) return this.options.onNews?.(news as News);
-    const waiting = this.waiting.get(call);
-    this.waiting.delete(call);
+    if (id === undefined) return this.options.onNews?.(news as News);
+    const waiting = this.waiting.get(id);
+    this.waiting.delete(id);
     clearTimeout(waiting?.timer);
     if (error === undefined) waiting?.resolve(answer as Answer);
     else waiting?.reject(new Error(error));
   }
 
+  /** Ends the worker if the call takes too long: by the CPU time of a process if it is known, else by the clock. */
+  private limit(id: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
+    const { worker } = this;
+    const cpuMs = (): number | undefined => (worker instanceof WorkerProcess ? worker.cpuMs() : undefined);
+    const before = cpuMs();
+    const latest = performance.now() + clockFactor * timeLimitMs;
+    const check = (): void => {
+      const now = cpuMs();
+      const leftMs = before === undefined || now === undefined ? 0 : timeLimitMs - (now - before);
+      if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(check, leftMs).unref();
+      else this.endLate(id, timeLimitMs);
+    };
+    waiting.timer = setTimeout(check, timeLimitMs).unref();
+  }
+
   /** Ends the worker because of a call that takes too long. Without a worker, only the call ends. */
-  private endLate(call: number, timeLimitMs: number): void {
+  private endLate(id: number, timeLimitMs: number): void {
     const message = `The ${this.options.name} thread took longer than ${timeLimitMs} ms`;
     const error = new WorkerEnded('timed_out', message);
     const { worker } = this;
@@ -178,8 +180,8 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
       this.replace(error);
       void worker.terminate();
     } else {
-      this.waiting.get(call)?.reject(error);
-      this.waiting.delete(call);
+      this.waiting.get(id)?.reject(error);
+      this.waiting.delete(id);
     }
   }
 
@@ -212,16 +214,16 @@ export function answerCalls<Request, Answer, Message = never>(
   answer: (request: Request) => Answer | Promise<Answer>,
   onMessage: (message: Message) => void = () => undefined,
 ): void {
-  const answerOne = async (call: number, request: Request): Promise<void> => {
+  const answerOne = async (id: number, request: Request): Promise<void> => {
     try {
-      post({ call, answer: await answer(request) });
+      post({ id, answer: await answer(request) });
     } catch (error) {
-      post({ call, error: (error as Error).message });
+      post({ id, error: (error as Error).message });
     }
   };
-  parentPort?.on('message', ({ call, request, message }: ToWorker<Request, Message>) => {
-    if (call === undefined) onMessage(message as Message);
-    else void answerOne(call, request as Request);
+  parentPort?.on('message', ({ id, request, message }: ToWorker<Request, Message>) => {
+    if (id === undefined) onMessage(message as Message);
+    else void answerOne(id, request as Request);
   });
 }
 

@@ -70,7 +70,7 @@ export interface Counter {
 /** A counter as the database has it. */
 export interface StoredCounter {
   readonly used: number;
-  /** The limit that is in force; null: the default. */
+  /** The limit that applies; null: that of the call, or the default. */
   readonly limit: number | null;
   /** Milliseconds since the epoch. */
   readonly resetsAt: number;

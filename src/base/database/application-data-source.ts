@@ -72,6 +72,7 @@ export class ApplicationDataSource extends DataSource {
     pingMs: number,
   ) {
     super(options);
+    // The health and the driver need each other; `breakAll` is called after both exist.
     this.health = new DatabaseHealth(sessionUrl, pingMs, () => driver.breakAll());
     const driver = new GuardedDriver(this, this.health);
     this.driver = driver;

@@ -88,8 +88,9 @@ export class EventRing<Entry extends object> {
 
   /** The latest entries, oldest first; with `since` the next ones after that id. */
   slice(limit: number, since?: string): RingSlice<Entry> {
-    const latest = this.stored.at(-limit)?.number;
-    const requested = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
+    // The place before the last `limit` entries, or before all if there are fewer.
+    const latest = (this.stored.at(-limit)?.number ?? this.start + 1) - 1;
+    const requested = since === undefined ? latest : this.placeAfter(since);
     const at = this.indexAfter(requested);
     const entries = this.stored.slice(at, at + limit).map(({ entry }) => entry);
     const place = Math.max(requested, this.start);

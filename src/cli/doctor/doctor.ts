@@ -7,7 +7,6 @@ import { text } from 'node:stream/consumers';
 import type { Client } from '../../../client/client/index.js';
 import { listCustomTools, testAccessToken } from '../../../client/sdk.gen.js';
 import type { CustomToolView } from '../../../client/types.gen.js';
-import type { PartHealth } from '../../base/observability/contributors.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
@@ -19,6 +18,12 @@ interface Finding {
   readonly found: string;
   /** How to mend it. */
   readonly mend?: string | undefined;
+}
+
+/** A part of the server in the answer of `/readyz`, such as `database`. */
+interface Part {
+  readonly status: 'up' | 'down' | 'degraded';
+  readonly [detail: string]: unknown;
 }
 
 /** Makes findings of one state. */
@@ -98,7 +103,7 @@ async function serverFindings({ client, surroundings }: Session): Promise<Findin
   const address = surroundings.server();
   const response = await httpGet(address, '/readyz').catch(() => undefined);
   if (!response) return undefined;
-  const readiness = (await response.json().catch(() => ({}))) as { details?: Record<string, PartHealth> };
+  const readiness = (await response.json().catch(() => ({}))) as { details?: Record<string, Part> };
   const { details = {} } = readiness;
   const found = `${address.url} ${response.ok ? 'is ready' : `answers ${response.status}`}`;
   if (Object.keys(details).length === 0)
@@ -173,7 +178,7 @@ const sharedFindings = (tools: readonly CustomToolView[]): Finding[] =>
     });
 
 /** The tier of the sandbox, and how to get a higher one. */
-function sandboxFinding({ tier, enabled, policy, grantable }: PartHealth): Finding {
+function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   if (typeof tier !== 'number') return ok('sandbox', 'only the admin key can read its tier');
   const confinement = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
   const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
@@ -183,7 +188,7 @@ function sandboxFinding({ tier, enabled, policy, grantable }: PartHealth): Findi
 }
 
 /** The state of another part of the server. */
-function partFinding(what: string, { status, ...details }: PartHealth): Finding {
+function partFinding(what: string, { status, ...details }: Part): Finding {
   const figures = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
   const found = [status, ...figures].join(', ');
   if (status === 'up') return ok(what, found);

@@ -87,6 +87,7 @@ export class CircuitBreaker {
     if (lastOpening) {
       const { at, reason } = lastOpening;
       const by = held?.by ?? null;
+      // A circuit that was half-open probes at once.
       const probeAt = to === 'open' ? at + this.openMsOf(openings) : at;
       this.firstOpening = openSince ?? at;
       // The change itself was emitted before the restart.
