@@ -57,8 +57,8 @@ export class AdminKey {
 /** The key in a file, which is made if there is none. @throws KeyFileError */
 function keyOfFile(file: string): string {
   const key = readKeyFile(file) ?? makeKey(file);
-  const usable = key?.trim();
-  if (usable && usable.length >= minCharacters && !/\s/.test(usable)) return usable;
+  const trimmed = key?.trim() ?? '';
+  if (trimmed.length >= minCharacters && !/\s/.test(trimmed)) return trimmed;
   throw new KeyFileError(
     `The key file ${file} holds no key of ${minCharacters} characters or more: put it back, or remove it and another is made`,
   );
@@ -164,7 +164,6 @@ export class KnownKeys {
     for (const [id, key] of before) if (!hasSameLimits(key, this.keys.get(id))) this.ended.emit(id);
   }
 
-  /** Removes expired keys. */
   forgetExpired(now = this.clock.now()): void {
     const expired = [...this.keys].filter(([, { expiresAt }]) => expiresAt <= now);
     if (expired.length === 0) return;
@@ -197,12 +196,12 @@ function hasSameLimits(before: KnownKey, after: KnownKey | undefined): boolean {
   return after !== undefined && limits(before) === limits(after);
 }
 
-/** A stored key as requests need it. */
+/** A stored key as requests need it. @param virtualServer finds the tools of a virtual MCP server by its name */
 function knownKey(
   { id, hash, owner, scopes: given, projects, tools, mcpServers, rate, expiresAt }: StoredKey,
-  serverNamed: KnownKeys['virtualServer'],
+  virtualServer: KnownKeys['virtualServer'],
 ): KnownKey {
-  const has = (tool: string): boolean => mcpServers?.some((name) => serverNamed(name)?.has(tool)) ?? false;
+  const has = (tool: string): boolean => mcpServers?.some((name) => virtualServer(name)?.has(tool)) ?? false;
   const principal: Principal = {
     userId: owner,
     keyId: id,
