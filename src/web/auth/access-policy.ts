@@ -115,12 +115,13 @@ export class AccessPolicy {
       return this.tokens.find(key);
     // A caller with a wrong key is refused, not taken for anonymous: it expects the rights of its key.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
-    const hasOwnKey = this.adminKey.file !== undefined;
-    const session = !hasOwnKey || this.isKnownHost(request) ? this.sessionOf(request) : undefined;
+    // The caller shows no key: it has a session, or is on this machine, or nobody is asked for a key.
+    const madeOwnKey = this.adminKey.file !== undefined;
+    const session = !madeOwnKey || this.isKnownHost(request) ? this.sessionOf(request) : undefined;
     if (session?.renew) return session.renew().then(() => this.identify(request, route));
     if (session) return session.principal;
-    if (hasOwnKey) this.assertLocal(request);
-    if (!isOff && !hasOwnKey) throw this.keyNeeded();
+    if (madeOwnKey) this.assertLocal(request);
+    if (!isOff && !madeOwnKey) throw this.keyNeeded();
     this.refuseCrossSite(request);
     return isOff ? this.allRights : this.anonymous;
   }
