@@ -13,7 +13,7 @@ export class CircuitBreakerGuard implements CanActivate {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
     // A cached answer does not reach the tool; a test call checks whether the tool works again.
-    if (call.test || call.ticket.kept !== undefined) return true;
+    if (call.test || call.ticket.cachedAnswer !== undefined) return true;
     return this.pass(call);
   }
 

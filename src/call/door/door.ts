@@ -46,7 +46,7 @@ export class ToolCapacityGuard implements CanActivate {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
     try {
-      if (!ticket.kept) ticket.slot = ticket.tool.takeSlot?.(call);
+      if (!ticket.cachedAnswer) ticket.slot = ticket.tool.takeSlot?.(call);
       return true;
     } catch (error) {
       throw error instanceof Refusal && error.details.retryElsewhere ? this.withRetryHint(error) : error;
@@ -226,7 +226,7 @@ export class Door implements OnApplicationBootstrap {
   execute(call: ToolCall): Promise<ToolOutcome> {
     const { ticket } = call;
     ticket.assertAdmitted();
-    if (ticket.kept) return Promise.resolve(this.answerFromCache(call, ticket.kept));
+    if (ticket.cachedAnswer) return Promise.resolve(this.answerFromCache(call, ticket.cachedAnswer));
     call.onStart?.({ executionId: ticket.executionId, budget: ticket.budget });
     this.reports.executionStarted(call);
     return this.reports.traced ? this.reports.spanOfExecution(() => this.run(call)) : this.run(call);

@@ -67,10 +67,10 @@ function setUp(maxBytes = 100_000) {
   const results = new ResultCache(maxBytes, noTracer, { now: () => time });
   const answer = (call: ToolCall, run: RunCall): Promise<ToolOutcome> =>
     results.answer(call, async (entered) => {
-      const { kept } = entered.ticket;
-      if (!kept) return run(entered);
-      answers.push(kept.how);
-      return { ...kept.outcome, cached: true };
+      const { cachedAnswer } = entered.ticket;
+      if (!cachedAnswer) return run(entered);
+      answers.push(cachedAnswer.how);
+      return { ...cachedAnswer.outcome, cached: true };
     });
   const cache = { answer, bytes: () => results.bytes };
   const runs: ToolCall[] = [];

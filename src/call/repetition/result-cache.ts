@@ -65,7 +65,7 @@ export class ResultCache {
     const reuse = (outcome: ToolOutcome, how: CachedAnswer['how']): Promise<ToolOutcome> => {
       lookup.set({ 'toolkeeper.cache.hit': true });
       lookup.end();
-      call.ticket.kept = { outcome, how };
+      call.ticket.cachedAnswer = { outcome, how };
       return enter(call);
     };
     const cached = this.results.get(key);

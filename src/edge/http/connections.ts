@@ -17,10 +17,7 @@ const maxOpen = 8;
 /** Refused requests on a connection after which it is closed. */
 const maxRefused = 8;
 
-/**
- * Counts a request on its connection; `requestEnded` MUST follow.
- * @throws Problem `rate_limited` if too many wait there
- */
+/** Counts a request on its connection; `requestEnded` MUST follow. @throws Problem `rate_limited` if too many wait there */
 export function requestBegan(socket: Socket): void {
   const open = (socket.openRequests ?? 0) + 1;
   socket.openRequests = open;

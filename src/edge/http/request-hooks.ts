@@ -101,12 +101,12 @@ function admission(policy: AccessPolicy, routes: readonly KnownRoute[]) {
 /** Max delay of a timer in Node.js. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Ends an event stream when the token that opened it expires. */
-function endStreamAt(at: number, raw: ServerResponse): void {
+/** Ends an event stream when the token that opened it expires. @param expiresAt milliseconds since the epoch */
+function endStreamAt(expiresAt: number, raw: ServerResponse): void {
   const end = (): void => {
     if (isEventStream(raw)) raw.destroy();
   };
-  const timer = setTimeout(end, Math.min(maxTimerMs, Math.max(0, at - Date.now()))).unref();
+  const timer = setTimeout(end, Math.min(maxTimerMs, Math.max(0, expiresAt - Date.now()))).unref();
   raw.once('close', () => clearTimeout(timer));
 }
 

@@ -26,7 +26,7 @@ export class VirtualServers implements OnModuleInit, OnApplicationBootstrap {
     private readonly registry: ToolRegistry,
     keys: KnownKeys,
   ) {
-    keys.virtualServer = (name) => this.servers.get(name);
+    keys.findVirtualServer = (name) => this.servers.get(name);
     const forgetContents = (): void => this.servers.forEach((server) => server.forgetContents());
     registry.changes.subscribe(forgetContents);
     registry.offers.subscribe(forgetContents);

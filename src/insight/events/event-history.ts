@@ -90,6 +90,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     });
     // The barrier makes requests wait until their events are stored.
     barrier.addWriter(() => this.flush());
+    // Replaced at the start, when the epoch is known.
     this.ring = this.ringOf('');
   }
 

@@ -98,9 +98,9 @@ export function courseOf(
   const course = courseByMinutes(minutes, minRate);
   if (openSince === undefined || course?.state === 'failing') return course;
   // The call that opened the circuit may have begun in the minute before.
-  const first = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
-  const [from, ...later] = minutes.slice(first);
-  return first === -1 || !from ? course : { state: 'failing', calls: later.reduce(addCalls, from) };
+  const index = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
+  const [first, ...later] = index === -1 ? [] : minutes.slice(index);
+  return first ? { state: 'failing', calls: later.reduce(addCalls, first) } : course;
 }
 
 /** The course by the calls of each minute alone. */
@@ -147,18 +147,23 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Cal
  * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing. Moves a
  * recovery to the last failure of the outage, and detects one within the minute of that failure.
  */
-function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
-  if (!course || !last) return course;
-  const { successesAfter } = last;
-  const since = last.at.getTime();
+function withExactStart(
+  course?: Course,
+  firstFailure?: FirstFailure,
+  lastFailure?: LastFailure,
+): Course | undefined {
+  if (!course || !lastFailure) return course;
+  const { successesAfter } = lastFailure;
+  const since = lastFailure.at.getTime();
   const { calls, failures } = course.calls;
   if (course.state === 'recovering') {
     // The first minute of a recovery may begin with the end of the outage. Later failures belong to the recovery.
     if (since >= (course.firstMinute ?? 0) + minuteMs) return course;
     return { ...course, calls: { since, calls: Math.max(calls - failures, successesAfter), failures: 0 } };
   }
-  if (!first) return course;
-  const failing = { since: first.at.getTime(), calls: calls - first.successesBefore, failures };
+  if (!firstFailure) return course;
+  const { at, successesBefore } = firstFailure;
+  const failing = { since: at.getTime(), calls: calls - successesBefore, failures };
   const recovery = { since, calls: successesAfter, failures: 0 };
   return hasRecovered(recovery, { ...failing, calls: Math.max(failures, failing.calls - successesAfter) })
     ? { state: 'recovering', calls: recovery }
@@ -166,9 +171,9 @@ function withExactStart(course?: Course, first?: FirstFailure, last?: LastFailur
 }
 
 /** Ends a recovery in which all newest calls failed: minutes with many successes before would hide a second outage. */
-function withRelapse(course: Course, last: LastFailure | undefined, minRate: number): Course {
-  if (course.state === 'failing' || !last?.firstInARow) return course;
-  const { inARow, firstInARow } = last;
+function withRelapse(course: Course, lastFailure: LastFailure | undefined, minRate: number): Course {
+  if (course.state === 'failing' || !lastFailure?.firstInARow) return course;
+  const { inARow, firstInARow } = lastFailure;
   const failuresInARow = { since: firstInARow.getTime(), calls: inARow, failures: inARow };
   const { calls, failures } = course.calls;
   const failureRate = Math.max(0, failures - inARow) / Math.max(1, calls - inARow);

@@ -97,7 +97,7 @@ describe('ExecutionRecorderInterceptor', () => {
   it('records nothing where a cached answer stands in for an execution', async () => {
     const { run, recorder, rows, said } = setup();
     const call = callOf();
-    call.ticket.kept = { outcome: success(call, 7), how: 'kept' };
+    call.ticket.cachedAnswer = { outcome: success(call, 7), how: 'kept' };
     await run(call, () => of(success(call, 7)));
     await recorder.flush();
     expect([rows.length, said.length]).toEqual([0, 0]);

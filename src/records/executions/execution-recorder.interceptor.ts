@@ -35,9 +35,9 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     const { ticket } = call;
     // The ticket notes that this step was not skipped.
     ticket.recorded = true;
-    if (ticket.kept) return next.handle();
+    if (ticket.cachedAnswer) return next.handle();
     const round = call.asks?.round;
-    ticket.startedAtMs = performance.now() - (round?.spentMs ?? 0);
+    ticket.clockStartMs = performance.now() - (round?.spentMs ?? 0);
     ticket.startedAt = round?.startedAt ?? Date.now();
     if (!round || !this.recorder.resume(round.executionId)) {
       await this.recorder.begin(ticket.executionId, startOf(call, ticket.startedAt));

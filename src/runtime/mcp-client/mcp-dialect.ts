@@ -131,11 +131,12 @@ class McpSession implements DialectSession {
     return { error: { code: methodNotFound, message } };
   }
 
-  /** Rewrites a request for the era of the session: into an envelope, a subscription or a task. */
+  /** Rewrites a request for the era of the session: into an envelope, a subscription or a task. @returns undefined: unchanged */
   outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
     if (this.era === 'modern') {
-      const { _meta } = params as { readonly _meta?: object };
       if (method === 'resources/subscribe') return this.watched.add(id, params);
+      const { _meta } = params as { readonly _meta?: object };
+      // A call that asks while it runs belongs to the legacy era: see legacy-twin.ts.
       if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
       const update = this.polls.updateFor(id, params as JsonObject);
       if (update) return { ...update, params: enveloped(update.params) };

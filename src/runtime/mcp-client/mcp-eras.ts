@@ -98,8 +98,8 @@ export type Introduction = Omit<Handshake, 'tools'>;
 export function readIntroduction(reply: Reply): Introduction | string {
   if ('error' in reply) {
     const { code, message } = reply.error;
-    const named = namedRevisions(reply);
-    const others = named.length > 0 ? ` (it speaks ${jsonExcerpt(named, 200)})` : '';
+    const supported = namedRevisions(reply);
+    const others = supported.length > 0 ? ` (it speaks ${jsonExcerpt(supported, 200)})` : '';
     return `It answered "initialize" with error ${code}: ${message}${others}`;
   }
   const { result } = reply;

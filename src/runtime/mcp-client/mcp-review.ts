@@ -8,7 +8,7 @@ export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
  * `callable`: listed exactly as approved · `held`: waits for an operator's approval · `refused`: cannot be approved ·
  * `gone`: approved but no longer listed.
  */
-export type McpToolState = (typeof mcpToolStates)[number];
+type McpToolState = (typeof mcpToolStates)[number];
 
 /** The comparison of one tool's approved and listed definitions. */
 export interface McpReview {
@@ -45,22 +45,17 @@ export function reviewTools(
       reviews.set(name, { name, state: 'refused', why: read.wrong, ...(before && { approved: before }) });
       continue;
     }
-    const { definition } = read;
+    const { definition, warning } = read;
     const { name } = definition;
     const review = reviewOf(definition, known.get(name), namesByFold.get(foldedName(name)));
     if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
-    else reviews.set(name, read.warning === undefined ? review : { ...review, warning: read.warning });
+    else reviews.set(name, { ...review, ...(warning !== undefined && { warning }) });
     if (!namesByFold.has(foldedName(name))) namesByFold.set(foldedName(name), name);
   }
-  for (const each of approved) {
+  const why = 'the server does not list it';
+  for (const each of approved)
     if (!reviews.has(each.name))
-      reviews.set(each.name, {
-        name: each.name,
-        state: 'gone',
-        why: 'the server does not list it',
-        approved: each,
-      });
-  }
+      reviews.set(each.name, { name: each.name, state: 'gone', why, approved: each });
   return [...reviews.values()];
 }
 
@@ -70,27 +65,20 @@ export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[]
     state === 'held' && why === unapproved && listed ? [listed] : [],
   );
 
-/**
- * Reviews one valid definition.
- * @param similarName name of an approved or listed tool that is easily confused with this one's
- */
+/** Reviews one valid definition. @param similarName an approved or listed tool's name that is easily confused with this one's */
 function reviewOf(
   listed: McpDefinition,
   approved: McpDefinition | undefined,
   similarName = listed.name,
 ): McpReview {
   const { name } = listed;
-  if (approved) {
-    const isSame = definitionHash(approved) === definitionHash(listed);
-    return isSame
-      ? { name, state: 'callable', approved, listed }
-      : { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
+  if (!approved) {
+    const similar = similarName !== name ? `its name reads like that of ${similarName}` : undefined;
+    return { name, state: 'held', why: similar ?? whyInvisible(listed) ?? unapproved, listed };
   }
-  const why =
-    similarName === name
-      ? (whyInvisible(listed) ?? unapproved)
-      : `its name reads like that of ${similarName}`;
-  return { name, state: 'held', why, listed };
+  if (definitionHash(approved) === definitionHash(listed))
+    return { name, state: 'callable', approved, listed };
+  return { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
 }
 
 /** Invisible characters: controls, zero-width, bidirectional marks and tags, but not emoji joiners. */
@@ -156,10 +144,10 @@ export const calledName = (server: string, name: string): string =>
     : mcpToolName(server, isToolName(name) ? name : name.slice(promptPrefix.length));
 
 /** Definitions as a server lists them. */
-type Tools = readonly JsonObject[];
+type Definitions = readonly JsonObject[];
 
 /** The definitions that a model reads before a call: a server's tools, prompts and instructions. */
-export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
+export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Definitions {
   const promptDefinitions = prompts.map(({ name, title, description: text, arguments: given }) => ({
     name: promptName(String(name)),
     title,
@@ -170,8 +158,8 @@ export function reviewedIn({ tools = [], prompts = [], description }: Handshake)
   return [...tools, ...promptDefinitions, ...instructions];
 }
 
-/** The listed tools, plus those that were listed to other callers. */
-function withOthers(listed: Tools, before: Tools = []): Tools {
+/** The listed definitions, plus those that were listed to other callers before. */
+function withOthers(listed: Definitions, before: Definitions = []): Definitions {
   const names = new Set(listed.map(({ name }) => name));
   return [...listed, ...before.filter(({ name }) => !names.has(name))];
 }
@@ -179,7 +167,7 @@ function withOthers(listed: Tools, before: Tools = []): Tools {
 /** The current lists of one server's processes. */
 export class McpListing {
   /** Definitions to review, as last listed; absent until a process has started. */
-  tools: Tools | undefined;
+  tools: Definitions | undefined;
   /** SHA-256 of `tools`; absent until there are any. */
   hash: string | undefined;
   /** Lists by pool, because resources may belong to one project. */
@@ -212,8 +200,7 @@ export class McpListing {
   }
 }
 
-/** MCP's hints, and a title. */
-export interface McpAnnotations {
+interface McpAnnotations {
   readonly title?: string;
   readonly readOnlyHint?: boolean;
   readonly idempotentHint?: boolean;
@@ -244,11 +231,11 @@ const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHi
 export const unlistedOutput = 'it is listed without its outputSchema';
 
 /** A valid definition, or a sentence that says why it is invalid. */
-export type ReadDefinition =
+type ReadDefinition =
   { readonly definition: McpDefinition; readonly warning?: string } | { readonly wrong: string };
 
 /** Reads a definition. @param listed as the server sent it, with limited nesting */
-export function readDefinition(listed: JsonObject): ReadDefinition {
+function readDefinition(listed: JsonObject): ReadDefinition {
   const { name, title, description, inputSchema, outputSchema, annotations } = comparable(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
     return { wrong: 'its name is not 1 to 128 letters, digits and signs of ASCII' };
@@ -257,10 +244,11 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
     if (value !== undefined && value.length > maxTextChars)
       return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxTextChars}` };
   }
-  if (!isSchema(inputSchema))
-    return {
-      wrong: `its inputSchema is ${typeof inputSchema === 'string' ? inputSchema : 'no schema of an object'}`,
-    };
+  if (!isSchema(inputSchema)) {
+    // A text in its place is the reason why clients must not use it.
+    const found = typeof inputSchema === 'string' ? inputSchema : 'no schema of an object';
+    return { wrong: `its inputSchema is ${found}` };
+  }
   const bytes = Buffer.byteLength(JSON.stringify(inputSchema));
   if (bytes > maxSchemaBytes)
     return { wrong: `its inputSchema is ${bytes} bytes, the cap is ${maxSchemaBytes}` };
@@ -279,8 +267,7 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
 }
 
 /** SHA-256 of the canonical JSON. Nulls are dropped because stored definitions may contain them. */
-export const definitionHash = (definition: McpDefinition): string =>
-  sha256(canonicalJson(comparable(definition)));
+const definitionHash = (definition: McpDefinition): string => sha256(canonicalJson(comparable(definition)));
 
 /** Drops null members, except under JSON Schema keywords for which null is a value. */
 const comparable = <T extends object>(listed: T): T =>
@@ -289,10 +276,7 @@ const comparable = <T extends object>(listed: T): T =>
 function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {
   const given = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));
   const { title } = listed;
-  return Object.fromEntries([
-    ...given,
-    ...(typeof title === 'string' ? [['title', title]] : []),
-  ]) as McpAnnotations;
+  return { ...(Object.fromEntries(given) as McpAnnotations), ...(typeof title === 'string' && { title }) };
 }
 
 /** PostgreSQL accepts neither NUL nor unpaired surrogates, which JSON.stringify writes as escapes. */

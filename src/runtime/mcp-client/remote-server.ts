@@ -140,8 +140,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const abort = new AbortController();
     this.openRequests.set(message.id ?? '', abort);
     const signal = AbortSignal.any([this.ended.signal, abort.signal]);
-    const open = (): Promise<Answer> => this.session.request('POST', this.headersOf(message), signal, line);
-    void this.listen(open, signal);
+    const openStream = (): Promise<Answer> =>
+      this.session.request('POST', this.headersOf(message), signal, line);
+    void this.listen(openStream, signal);
   }
 
   /** Headers of a message besides those of its session. */

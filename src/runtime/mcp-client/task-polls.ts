@@ -15,7 +15,7 @@ const statePrefix = 'toolkeeper-task ';
 /** Polls the tasks with which a server answers calls. The outcome of a task is the answer to its call. */
 export class TaskPolls {
   /** Timers of the next poll and ids of the tasks, by the id of the call's request. */
-  private readonly open = new Map<string, { readonly taskId: string; timer?: NodeJS.Timeout }>();
+  private readonly openTasks = new Map<string, { readonly taskId: string; timer?: NodeJS.Timeout }>();
   /** Ids of tasks by the id of the request that sends them answers. */
   private readonly updates = new Map<string, string>();
 
@@ -28,7 +28,7 @@ export class TaskPolls {
   /** Begins to poll a task. @param task the server's answer @returns false if it is no task */
   follow(id: string, task: unknown): boolean {
     if (!isObject(task) || typeof task['taskId'] !== 'string') return false;
-    this.open.set(id, { taskId: task['taskId'] });
+    this.openTasks.set(id, { taskId: task['taskId'] });
     this.pollLater(id, task);
     return true;
   }
@@ -60,7 +60,7 @@ export class TaskPolls {
 
   /** Polls after the pause that the server asked for. */
   private pollLater(id: string, { pollInterval, pollIntervalMs = pollInterval }: JsonObject): void {
-    const task = this.open.get(id);
+    const task = this.openTasks.get(id);
     if (!task) return;
     const wanted = typeof pollIntervalMs === 'number' ? pollIntervalMs : pauseMs;
     const ms = Math.max(minPauseMs, Math.min(wanted, maxPauseMs));
@@ -92,9 +92,9 @@ export class TaskPolls {
 
   /** @returns the id of the task that is not polled any more */
   private remove(id: string): string | undefined {
-    const task = this.open.get(id);
+    const task = this.openTasks.get(id);
     clearTimeout(task?.timer);
-    this.open.delete(id);
+    this.openTasks.delete(id);
     return task?.taskId;
   }
 }

@@ -74,15 +74,13 @@ export class AccessPolicy {
       this.authorize(principal, request, route);
       return principal;
     } catch (error) {
-      throw this.challenged(error, request, route);
+      throw this.withTokenChallenge(error, request, route);
     }
   }
 
   /** This server's address as callers see it: PUBLIC_URL, or else the `Host`; undefined if that is not trusted. */
-  baseUrl({
-    headers: { host = '' },
-    protocol,
-  }: Pick<RequestParts, 'headers' | 'protocol'>): string | undefined {
+  baseUrl({ headers, protocol }: Pick<RequestParts, 'headers' | 'protocol'>): string | undefined {
+    const { host = '' } = headers;
     const { publicUrl } = this.config.server;
     return publicUrl ?? (this.isTrusted({ host }) ? `${protocol}://${host}` : undefined);
   }
@@ -98,7 +96,7 @@ export class AccessPolicy {
       this.authorize(principal, request, route);
       return principal;
     } catch (error) {
-      throw this.challenged(error, request, route);
+      throw this.withTokenChallenge(error, request, route);
     }
   }
 
@@ -117,12 +115,13 @@ export class AccessPolicy {
       return this.tokens.find(key);
     // A caller with a wrong key is refused, not taken for anonymous: it expects the rights of its key.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
-    const hasOwnKey = this.adminKey.file !== undefined;
-    const session = !hasOwnKey || this.isKnownHost(request) ? this.sessionOf(request) : undefined;
+    // The caller shows no key: it has a session, or is on this machine, or nobody is asked for a key.
+    const madeOwnKey = this.adminKey.file !== undefined;
+    const session = !madeOwnKey || this.isKnownHost(request) ? this.sessionOf(request) : undefined;
     if (session?.renew) return session.renew().then(() => this.identify(request, route));
     if (session) return session.principal;
-    if (hasOwnKey) this.assertLocal(request);
-    if (!isOff && !hasOwnKey) throw this.keyNeeded();
+    if (madeOwnKey) this.assertLocal(request);
+    if (!isOff && !madeOwnKey) throw this.keyNeeded();
     this.refuseCrossSite(request);
     return isOff ? this.allRights : this.anonymous;
   }
@@ -163,26 +162,32 @@ export class AccessPolicy {
       : 'The scopes of this token open nothing here.';
     if (!token || !needed.every((scope) => token.granted.includes(scope)))
       return new Problem('forbidden', detail);
-    const challenge = { error: 'insufficient_scope', scope: needed.join(' '), error_description: detail };
-    return new Problem('forbidden', detail, this.challenge(request, challenge));
+    const parameters = { error: 'insufficient_scope', scope: needed.join(' '), error_description: detail };
+    return new Problem('forbidden', detail, this.tokenChallenge(request, parameters));
   }
 
   /** Adds the way to an access token (RFC 9728) to a refusal of an unknown caller. Other errors stay as they are. */
-  private challenged(error: unknown, request: RequestParts, { scopes: needed = [] }: Route): unknown {
+  private withTokenChallenge(error: unknown, request: RequestParts, { scopes: needed = [] }: Route): unknown {
     if (!this.tokens.isOn || !(error instanceof Problem) || error.code !== 'unauthorized') return error;
     const { authorization = '' } = request.headers;
-    const challenge = {
+    const parameters = {
       ...(/^bearer /i.test(authorization) && { error: 'invalid_token' }),
       ...(needed.length > 0 && { scope: needed.join(' ') }),
     };
-    return new Problem(error.code, error.detail, { ...error.details, ...this.challenge(request, challenge) });
+    return new Problem(error.code, error.detail, {
+      ...error.details,
+      ...this.tokenChallenge(request, parameters),
+    });
   }
 
   /** The header that tells a client how to get an access token. */
-  private challenge(request: RequestParts, challenge: Readonly<Record<string, string>>): ProblemDetails {
+  private tokenChallenge(
+    request: RequestParts,
+    parameters: Readonly<Record<string, string>>,
+  ): ProblemDetails {
     const base = this.baseUrl(request);
     const metadata = base !== undefined && { resource_metadata: `${base}${resourceMetadata}/mcp` };
-    const parts = Object.entries({ ...metadata, ...challenge }).map(([name, value]) => `${name}="${value}"`);
+    const parts = Object.entries({ ...metadata, ...parameters }).map(([name, value]) => `${name}="${value}"`);
     return { headers: { 'WWW-Authenticate': `Bearer ${parts.join(', ') || 'realm="toolkeeper"'}` } };
   }
 
@@ -207,12 +212,20 @@ export class AccessPolicy {
     // The `Host` alone proves nothing behind a proxy, which often calls this server by a loopback name.
     if (proxySign && !(trustProxy && allowedHosts.includes(hostName(request.headers.host) ?? '')))
       throw throughProxy(proxySign);
-    if (!this.isTrusted(request.headers)) throw untrustedHost();
+    if (!this.isTrusted(request.headers))
+      throw new Problem(
+        'forbidden',
+        'Without a key this server answers only to loopback names: send the key, or add this host to ALLOWED_HOSTS.',
+      );
   }
 
   /** Refuses cross-site requests. @throws Problem `forbidden` for a request that changes something and may be cross-site */
   private refuseCrossSite(request: RequestParts): void {
-    if (!safeMethods.has(request.method) && mayBeCrossSite(request)) throw crossSite();
+    if (safeMethods.has(request.method) || !mayBeCrossSite(request)) return;
+    throw new Problem(
+      'forbidden',
+      'A web page of another origin may have sent this: send the key, or set TRUST_PROXY=true behind a proxy that ends TLS (docs/operate/behind-a-proxy.md).',
+    );
   }
 
   /** Whether the request has a trusted host, or that of PUBLIC_URL: sessions are valid under it, too. */
@@ -252,29 +265,19 @@ export const keyNeededFor = (tool: string): Refusal =>
   new Refusal(
     'unauthorized',
     `The tool ${JSON.stringify(tool)} writes, sends or reaches out and needs a key. ${sendKey}: ${ownKeyPlace}.`,
-    withChallenge,
+    bearerChallenge,
   );
 
-const withChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } };
+const bearerChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } };
 
 /** The Problem `unauthorized`, with a challenge. @param detail explains how to authenticate */
 export function unauthorized(detail: string): Problem {
-  return new Problem('unauthorized', detail, withChallenge);
-}
-
-function untrustedHost(): Problem {
-  return new Problem(
-    'forbidden',
-    'Without a key this server answers only to loopback names: send the key, or add this host to ALLOWED_HOSTS.',
-  );
+  return new Problem('unauthorized', detail, bearerChallenge);
 }
 
 const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
 
-/**
- * The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds no header. Undefined if there is
- * none.
- */
+/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx uses if it adds none. Undefined without a sign. */
 function signOfProxy({ headers, raw }: RequestParts): string | undefined {
   const header = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (header !== undefined) return `its header ${header}`;
@@ -286,13 +289,6 @@ const throughProxy = (sign: string): Problem =>
     `A proxy seems to have sent this (${sign}), and without a key this server answers its own machine alone. ${sendKey}. ` +
       'To admit callers without a key, set TRUST_PROXY=true and name the host in ALLOWED_HOSTS (docs/operate/behind-a-proxy.md).',
   );
-
-function crossSite(): Problem {
-  return new Problem(
-    'forbidden',
-    'A web page of another origin may have sent this: send the key, or set TRUST_PROXY=true behind a proxy that ends TLS (docs/operate/behind-a-proxy.md).',
-  );
-}
 
 /** Whether a host is a loopback name or address. */
 const isLoopback = (name: string): boolean =>
@@ -319,27 +315,15 @@ export function comesFromTrustedHost(
 ): boolean {
   const isTrusted = (name: string | undefined): boolean =>
     name !== undefined && (isLoopback(name) || allowedHosts.includes(name));
-  return (
-    isTrusted(hostName(headers.host)) &&
-    (headers.origin === undefined || isTrusted(originHost(headers.origin)))
-  );
-}
-
-/** The parts of a request that identify the page that may have sent it. */
-interface Sender {
-  readonly headers: {
-    readonly host?: string | undefined;
-    readonly origin?: string | undefined;
-    readonly 'sec-fetch-site'?: string | string[] | undefined;
-  };
-  readonly protocol: string;
+  if (headers.origin !== undefined && !isTrusted(originHost(headers.origin))) return false;
+  return isTrusted(hostName(headers.host));
 }
 
 /**
  * Whether a page of another origin may have caused a browser to send this request. All browsers send `Origin` with
  * requests other than GET, newer ones also `Sec-Fetch-Site`; other clients send neither.
  */
-export function mayBeCrossSite({ headers, protocol }: Sender): boolean {
+function mayBeCrossSite({ headers, protocol }: RequestParts): boolean {
   const { host, origin, 'sec-fetch-site': site } = headers;
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
   return origin !== undefined && origin.toLowerCase() !== `${protocol}://${host}`.toLowerCase();

@@ -39,15 +39,11 @@ export class CallRates {
 
   /** @throws Refusal `rate_limited` if the limit is reached */
   private async take({ sharer, rate: { calls, per }, message }: Limit): Promise<void> {
-    const counter = {
-      kind: 'rate',
-      project: '',
-      subject: `${this.counted} ${per} ${sharer}`,
-      name: '',
-    } as const;
-    const taken = await this.counters.take({ ...counter, limit: calls, ttlMs: periods[per] });
-    if (taken.granted) return;
-    throw new Refusal('rate_limited', message, { retryAfterMs: Math.max(1, taken.resetsAt - Date.now()) });
+    const subject = `${this.counted} ${per} ${sharer}`;
+    const counter = { kind: 'rate', project: '', subject, name: '' } as const;
+    const { granted, resetsAt } = await this.counters.take({ ...counter, limit: calls, ttlMs: periods[per] });
+    if (!granted)
+      throw new Refusal('rate_limited', message, { retryAfterMs: Math.max(1, resetsAt - Date.now()) });
   }
 
   /** The limit of a caller; undefined if it has none. */
@@ -77,10 +73,7 @@ export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
   if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
-  const { parts } = found as ipaddr.IPv6;
   // Each part has 16 bits.
-  return parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
+  const parts = (found as ipaddr.IPv6).parts.slice(0, 4);
+  return parts.map((part) => part.toString(16)).join(':');
 }

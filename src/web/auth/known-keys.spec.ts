@@ -116,9 +116,9 @@ describe('KnownKeys', () => {
     known.find(used.key);
     known.find(`${idle.key}x`);
     known.find(operators);
-    const [[id, at] = [], ...others] = known.takeUsed();
+    const [[id, at] = [], ...others] = known.takeLastUses();
     expect([id, others]).toEqual([used.id, []]);
     expect(at).toBeGreaterThanOrEqual(before);
-    expect(known.takeUsed().size).toBe(0);
+    expect(known.takeLastUses().size).toBe(0);
   });
 });

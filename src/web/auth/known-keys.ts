@@ -57,8 +57,8 @@ export class AdminKey {
 /** The key in a file, which is made if there is none. @throws KeyFileError */
 function keyOfFile(file: string): string {
   const key = readKeyFile(file) ?? makeKey(file);
-  const usable = key?.trim();
-  if (usable && usable.length >= minCharacters && !/\s/.test(usable)) return usable;
+  const trimmed = key?.trim() ?? '';
+  if (trimmed.length >= minCharacters && !/\s/.test(trimmed)) return trimmed;
   throw new KeyFileError(
     `The key file ${file} holds no key of ${minCharacters} characters or more: put it back, or remove it and another is made`,
   );
@@ -112,15 +112,15 @@ export const allScopesOf = (given: readonly Scope[]): ReadonlySet<Scope> =>
 /** All valid keys, in memory, so that no request asks the database about its key. */
 @Injectable()
 export class KnownKeys {
-  /** The other keys, by their ids. */
+  /** All keys except the operator's, by their ids. */
   private keys: ReadonlyMap<string, KnownKey> = new Map();
   /** The operator's key. */
   private readonly admin: KnownKey;
-  /** Last use of each key since the last `takeUsed`, in milliseconds since the epoch. */
-  private used = new Map<string, number>();
+  /** Last use of each key since the last `takeLastUses`, in milliseconds since the epoch. */
+  private lastUses = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
   /** Finds the tools of a virtual MCP server by its name. Set by the module of these servers. */
-  virtualServer: (name: string) => ToolChoice | undefined = () => undefined;
+  findVirtualServer: (name: string) => ToolChoice | undefined = () => undefined;
   /** Emits the id of each key that became invalid or whose projects, tools or MCP servers changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
   /** The file with the operator's key; undefined if it was configured, or if there is none. */
@@ -145,7 +145,7 @@ export class KnownKeys {
     if (presented === undefined) return undefined;
     const id = idIn(presented) ?? '';
     const key = this.keys.get(id) ?? this.admin;
-    return timingSafeEqual(hashOfKey(presented), key.hash) ? this.use(key) : undefined;
+    return timingSafeEqual(hashOfKey(presented), key.hash) ? this.noteUse(key) : undefined;
   }
 
   /**
@@ -154,17 +154,17 @@ export class KnownKeys {
    */
   withId(id: string): Principal | undefined {
     const key = id === adminKeyId ? this.admin : this.keys.get(id);
-    return key && this.use(key);
+    return key && this.noteUse(key);
   }
 
   /** Replaces all keys except the operator's. */
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
-    this.keys = new Map(stored.map((key) => [key.id, knownKey(key, (name) => this.virtualServer(name))]));
+    const findServer = (name: string): ToolChoice | undefined => this.findVirtualServer(name);
+    this.keys = new Map(stored.map((key) => [key.id, knownKeyOf(key, findServer)]));
     for (const [id, key] of before) if (!hasSameLimits(key, this.keys.get(id))) this.ended.emit(id);
   }
 
-  /** Removes expired keys. */
   forgetExpired(now = this.clock.now()): void {
     const expired = [...this.keys].filter(([, { expiresAt }]) => expiresAt <= now);
     if (expired.length === 0) return;
@@ -175,17 +175,18 @@ export class KnownKeys {
   }
 
   /** Last use, in milliseconds since the epoch, of each key that was used since the last call of this method. */
-  takeUsed(): ReadonlyMap<string, number> {
-    const { used } = this;
-    this.used = new Map();
-    return used;
+  takeLastUses(): ReadonlyMap<string, number> {
+    const { lastUses } = this;
+    this.lastUses = new Map();
+    return lastUses;
   }
 
-  /** The principal of a key, whose use is noted; undefined if the key has expired. */
-  private use({ principal, expiresAt }: KnownKey): Principal | undefined {
+  /** Notes the use of a key. @returns its principal; undefined if the key has expired */
+  private noteUse({ principal, expiresAt }: KnownKey): Principal | undefined {
     const now = this.clock.now();
     if (expiresAt <= now) return undefined;
-    if (principal.keyId !== undefined && principal.keyId !== adminKeyId) this.used.set(principal.keyId, now);
+    const { keyId } = principal;
+    if (keyId !== undefined && keyId !== adminKeyId) this.lastUses.set(keyId, now);
     return principal;
   }
 }
@@ -197,12 +198,12 @@ function hasSameLimits(before: KnownKey, after: KnownKey | undefined): boolean {
   return after !== undefined && limits(before) === limits(after);
 }
 
-/** A stored key as requests need it. */
-function knownKey(
+/** A stored key as requests need it. @param findServer finds the tools of a virtual MCP server by its name */
+function knownKeyOf(
   { id, hash, owner, scopes: given, projects, tools, mcpServers, rate, expiresAt }: StoredKey,
-  serverNamed: KnownKeys['virtualServer'],
+  findServer: KnownKeys['findVirtualServer'],
 ): KnownKey {
-  const has = (tool: string): boolean => mcpServers?.some((name) => serverNamed(name)?.has(tool)) ?? false;
+  const has = (tool: string): boolean => mcpServers?.some((name) => findServer(name)?.has(tool)) ?? false;
   const principal: Principal = {
     userId: owner,
     keyId: id,

@@ -61,10 +61,8 @@ function projectNamed({ query, headers }: FastifyRequest): string | undefined {
   if (project === undefined || project === '') return undefined;
   const isName = typeof project === 'string' && project.length <= maxProjectLength;
   if (isName && storageProblems(project, '').length === 0) return project;
-  throw invalidRequest({
-    pointer: '/project',
-    detail: `must be one name of at most ${maxProjectLength} characters`,
-  });
+  const detail = `must be one name of at most ${maxProjectLength} characters`;
+  throw invalidRequest({ pointer: '/project', detail });
 }
 
 /** The one project that a request reads or changes. @throws Problem `forbidden` for one outside the key's */
@@ -101,15 +99,7 @@ export const CurrentProject = createParamDecorator(
   [documentProject],
 );
 
-/** The projects of a list (undefined: all), as a parameter of a handler. */
-export const ListedProjects = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  projectsOf(requestIn(context)),
-);
-
-/**
- * The caller with the projects that its request covers, as a parameter of a handler. For `figures` these are all projects for a
- * caller without a key that names none.
- */
+/** The caller with the projects that its request covers. `figures` cover all projects for a caller without a key that names none. */
 export const CurrentReader = createParamDecorator(
   (reads: 'rows' | 'figures', context: ExecutionContext): Principal => {
     const request = requestIn(context);

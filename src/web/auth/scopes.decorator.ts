@@ -33,10 +33,11 @@ export const Scopes =
     const handlers = method ? [method.value as Handler] : undeclaredIn(target as { prototype: object });
     for (const handler of handlers) {
       declareAccess(handler, { scopes });
-      if (scopes.some((scope) => auditedScopes.has(scope)) || Reflect.hasMetadata(AUDITED_READ, handler))
-        applyDecorators(UseInterceptors(AuditInterceptor), ApiExtension(auditedOperation, true))(target, '', {
-          value: handler,
-        });
+      const changesAudited = scopes.some((scope) => auditedScopes.has(scope));
+      if (!changesAudited && !Reflect.hasMetadata(AUDITED_READ, handler)) continue;
+      const audit = applyDecorators(UseInterceptors(AuditInterceptor), ApiExtension(auditedOperation, true));
+      // Both decorators look at the handler in the descriptor alone.
+      audit(target, '', { value: handler });
     }
   };
 

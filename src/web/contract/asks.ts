@@ -102,10 +102,9 @@ interface AskingRun {
 export class Asker {
   /** Set if the call must end because a person took too long. */
   failure: ToolFailure | undefined;
-  /** Ends with the last question. */
-  private last: Promise<unknown> = Promise.resolve();
-  /** Aborts when the call has ended. */
-  private readonly over = new AbortController();
+  /** Ends with the last question, never rejects. */
+  private lastQuestion: Promise<unknown> = Promise.resolve();
+  private readonly callEnded = new AbortController();
 
   /** @param leftMs time for all questions of the call */
   constructor(
@@ -114,10 +113,7 @@ export class Asker {
     private leftMs = maxAskedMs,
   ) {}
 
-  /**
-   * Asks a question of an MCP server, and answers errors as JSON-RPC does.
-   * @returns undefined if the caller did not declare the capability
-   */
+  /** Asks a question of an MCP server, and answers errors as JSON-RPC does. @returns undefined without the caller's capability */
   readonly relay = ({ method, params }: JsonObject): Promise<Answered> | undefined => {
     const { _meta: _ofServer, ...about } = isObject(params) ? params : {};
     const question = { method: String(method), params: about };
@@ -128,14 +124,14 @@ export class Asker {
 
   /** Asks a question. @throws an error with the reason if there is no answer */
   ask(question: Question): Promise<Answered> {
-    const answer = this.last.then(() => this.askNow(question));
-    this.last = answer.catch(() => undefined);
+    const answer = this.lastQuestion.then(() => this.askNow(question));
+    this.lastQuestion = answer.catch(() => undefined);
     return answer;
   }
 
   /** Ends open questions when the call has ended. */
   close(): void {
-    this.over.abort(new Error('The call has ended'));
+    this.callEnded.abort(new Error('The call has ended'));
   }
 
   /** Asks one question, with the call's deadline paused. */
@@ -143,7 +139,7 @@ export class Asker {
     const { deadline, notes, cancellation } = this.run;
     const { live } = this.asks;
     const timeout = AbortSignal.timeout(Math.ceil(this.leftMs));
-    const over = AbortSignal.any([this.over.signal, timeout, cancellation.signal]);
+    const over = AbortSignal.any([this.callEnded.signal, timeout, cancellation.signal]);
     const since = performance.now();
     deadline.pause();
     try {
@@ -156,8 +152,8 @@ export class Asker {
       const askedMs = performance.now() - since;
       this.leftMs = Math.max(0, this.leftMs - askedMs);
       notes.askedMs = Math.round((notes.askedMs ?? 0) + askedMs);
-      if (this.failure) deadline.resume(0);
-      else deadline.resume();
+      // After a failure no time is left, so that the call ends.
+      deadline.resume(this.failure ? 0 : undefined);
     }
   }
 }

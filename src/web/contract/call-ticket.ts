@@ -31,8 +31,8 @@ export class CallTicket {
 
   /** Whether the call probes a half-open circuit. */
   probe = false;
-  /** A cached answer: nothing runs, and only the budget counts the call. */
-  kept: CachedAnswer | undefined;
+  /** If it is set, nothing runs, and only the budget counts the call. */
+  cachedAnswer: CachedAnswer | undefined;
   /** The slot in which the call runs. Set by the capacity guard, if the tool has slots. */
   slot: Slot | undefined;
   /** Set by the budget guard for calls of an investigation. */
@@ -44,7 +44,7 @@ export class CallTicket {
   /** Notes of the execution, for its metric. */
   readonly notes: ExecutionNotes = { attempts: 1 };
   /** Start of the recorder's clock, by performance.now(). */
-  startedAtMs = 0;
+  clockStartMs = 0;
   /** Start of the execution, in milliseconds since the epoch. */
   startedAt = 0;
 
@@ -69,7 +69,7 @@ export class CallTicket {
 
   /** Whole milliseconds since the recorder started the clock, without those for which a person was asked. */
   elapsedMs(): number {
-    return Math.round(performance.now() - this.startedAtMs - (this.notes.askedMs ?? 0));
+    return Math.round(performance.now() - this.clockStartMs - (this.notes.askedMs ?? 0));
   }
 
   /** Ends the call and releases everything that it holds. */

@@ -82,16 +82,13 @@ export interface CallRate {
   readonly by?: RateSubject | undefined;
 }
 
-/**
- * The key, person or agent whose calls are counted together: an id, and a name for messages. A token without an agent counts
- * for its person.
- */
+/** The key, person or agent whose calls are counted together: its id, and a name for messages. Without an agent: the person. */
 export function sharerOf({ keyId = '', token }: Principal, by: RateSubject = 'subject') {
   const { client } = token ?? {};
   // A key's id begins with the issuer, up to the first #.
-  return by === 'client' && client !== undefined
-    ? { id: `client ${keyId.split('#', 1)[0]}#${client}`, who: `the client ${client}` }
-    : { id: keyId, who: token ? 'this person' : 'this key' };
+  if (by === 'client' && client !== undefined)
+    return { id: `client ${keyId.split('#', 1)[0]}#${client}`, who: `the client ${client}` };
+  return { id: keyId, who: token ? 'this person' : 'this key' };
 }
 
 /** The id of a caller: that of its key. All callers without a key share one. */

@@ -116,10 +116,10 @@ export const VIEW = 'toolkeeper:view';
 function changeable(type: Type, body: Members): Members {
   const view = Reflect.getOwnMetadata(VIEW, type) as Type | undefined;
   if (!view) return body;
-  const own = propertiesOf(type);
+  const accepted = propertiesOf(type);
   const shown = propertiesOf(view);
   const isChange = (name: string, value: unknown): boolean => {
-    const [member, shownMember] = [own.get(name), shown.get(name)];
+    const [member, shownMember] = [accepted.get(name), shown.get(name)];
     if (!shownMember) return true;
     if (!member) return false;
     // Some views show a list where the body takes an object, and null for an absent member.

@@ -4,7 +4,7 @@ import { escapePointer } from '../../base/common/field-problems.js';
 import { alwaysFits, excessOfCaller, excessOfNames } from '../../base/common/json-size.js';
 
 /** A route that receives its body unparsed, so that a worker thread can parse it. */
-export interface RawBody {
+interface RawBody {
   readonly types: readonly string[];
   /** Max bytes of the body as sent, before decompression. */
   readonly limit: number;
@@ -78,23 +78,16 @@ export function refuseType(
 /** The problem of a body that exceeds a limit. */
 const tooMuch = (excess: string): Problem => new Problem('invalid_request', `The body ${excess}`);
 
-const encodedBody = (encoding: string): Problem =>
-  new Problem(
-    'invalid_request',
-    `Content-Encoding ${JSON.stringify(encoding)} is not supported by this route: send the body as it is`,
-    { status: 415 },
-  );
+function encodedBody(encoding: string): Problem {
+  const detail = `Content-Encoding ${JSON.stringify(encoding)} is not supported by this route: send the body as it is`;
+  return new Problem('invalid_request', detail, { status: 415 });
+}
 
 /** The option `rawBody` of a route. */
 const rawBodyIn = (config: unknown): RawBody | undefined =>
-  typeof config === 'object' && config !== null && 'rawBody' in config
-    ? (config.rawBody as RawBody)
-    : undefined;
+  (config as { readonly rawBody?: RawBody } | undefined)?.rawBody;
 
-/**
- * Matches a JSON text that may have a number that a double cannot represent: most have neither 16 digits in a row nor a large
- * exponent.
- */
+/** Matches a JSON text that may have a number beyond a double: with 16 digits in a row, or a large exponent. Most have neither. */
 const suspicious = /\d{16}|\d[eE]\+?\d{3}/;
 /**
  * Matches strings, in order to skip their digits, and numbers that a double may not represent. The alternatives cannot
@@ -122,9 +115,7 @@ export function alteredNumber(json: string): FieldProblem | undefined {
   return undefined;
 }
 
-/**
- * The JSON pointer to a number in a text. Parses the text with a marker in place of the number, and searches for the marker.
- */
+/** The JSON pointer to a number in a text, found by parsing the text with a marker in its place. */
 function pointerTo(json: string, at: number, length: number): string {
   const marker = `number ${at}`;
   try {

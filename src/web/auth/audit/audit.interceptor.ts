@@ -76,16 +76,16 @@ export class AuditInterceptor implements NestInterceptor {
     const { ip: address, id: requestId } = request;
     const act = { ...actorOf(principalOf(request)), address, requestId, reason: reasonIn(request) };
     const settings = this.reflector.get<AuditSettings | undefined>(AUDITED, context.getClass());
-    const readState = async (named: PathParams): Promise<object | undefined> =>
-      settings?.readState(this.modules, named).catch(() => undefined);
+    const readState = async (pathParams: PathParams): Promise<object | undefined> =>
+      settings?.readState(this.modules, pathParams).catch(() => undefined);
     const stateBefore = await readState(params);
     const action = context.getHandler().name;
     /** Writes the entry. @param created the answer to a creation, which names the new resource */
     const write = async (status: number, created?: object, error: string | null = null): Promise<void> => {
       const newName = created && settings && (Reflect.get(created, settings.member) as string);
-      const named = newName ? { ...params, [settings.member]: newName } : params;
+      const paramsAfter = newName ? { ...params, [settings.member]: newName } : params;
       const before = newName ? {} : stateBefore;
-      const changes = before && error === null ? changesBetween(before, await readState(named)) : [];
+      const changes = before && error === null ? changesBetween(before, await readState(paramsAfter)) : [];
       const path = [targetOf(route, params), ...(newName ? [newName] : [])].join('/');
       // The path is the sender's text, even for unknown names, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));

@@ -129,7 +129,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 
   /** Stores the last uses since the previous call. */
   private async writeUses(): Promise<void> {
-    const used = this.known.takeUsed();
+    const used = this.known.takeLastUses();
     if (used.size > 0) await this.repository.updateLastUses(used);
   }
 

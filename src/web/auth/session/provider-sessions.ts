@@ -116,7 +116,7 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   async endAt({ issuer, jti, sid, subject, issuedAt }: Logout, by: EndedBy): Promise<void> {
     const [ended] = await this.dataSource.transaction(async (manager) => {
       const reused = new Problem('invalid_request', 'This logout token was taken before');
-      await this.takeOnce(manager, `${issuer} ${jti}`, reused, [issuer, sid, subject, issuedAt]);
+      await this.takeOnce(manager, `${issuer} ${jti}`, reused, { issuer, sid, subject, issuedAt });
       return manager.query<[EndedSession[]]>(
         `DELETE FROM console_sessions WHERE issuer = $1
          AND (sid = $2 OR (subject = $3 AND ($2::text IS NULL OR sid IS NULL))) RETURNING issuer, claims`,
@@ -186,20 +186,21 @@ export class ProviderSessions implements OnModuleInit, OnApplicationBootstrap {
   /**
    * Stores the id of a sign-in or logout, so that it is accepted once. The lock makes sign-ins and logouts wait for each
    * other, so that neither misses what the other stores.
+   * @param logout absent for a sign-in
    * @throws `problem` if the id is stored already
    */
   private async takeOnce(
     manager: EntityManager,
     id: string,
     problem: Problem,
-    [issuer, sid, subject, issuedAt]: readonly unknown[] = [],
+    logout?: Omit<Logout, 'jti'>,
   ): Promise<void> {
     await manager.query('LOCK TABLE console_logouts IN SHARE ROW EXCLUSIVE MODE');
     await manager.query(`DELETE FROM console_logouts WHERE at < now() - interval '1 hour'`);
     const inserted = await manager.query<unknown[]>(
       `INSERT INTO console_logouts (token_hash, issuer, sid, subject, issued_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING 1`,
-      [hashOf(id), issuer, sid, subject, issuedAt],
+      [hashOf(id), logout?.issuer, logout?.sid, logout?.subject, logout?.issuedAt],
     );
     if (inserted.length === 0) throw problem;
   }

@@ -79,7 +79,7 @@ const unionOf = (limits: readonly Limit[]): readonly string[] | undefined =>
 
 /** Scopes that both the rules and the token allow. The `scope` of a token counts only if it names scopes of this server. */
 export function effectiveScopes(granted: ReadonlySet<Scope>, claims: Claims): ReadonlySet<Scope> {
-  const named = scopesIn(claims);
-  const allowed = allScopesOf(named);
-  return named.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
+  const tokenScopes = scopesIn(claims);
+  const allowed = allScopesOf(tokenScopes);
+  return tokenScopes.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
 }

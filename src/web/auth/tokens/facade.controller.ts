@@ -200,7 +200,7 @@ export class FacadeController {
     try {
       const { clientId, clientSecret } = facade;
       const secret = clientSecret !== undefined && { client_secret: clientSecret };
-      const answer = await issuer.tokens({ ...tokenRequest, client_id: clientId, ...secret });
+      const answer = await issuer.requestTokens({ ...tokenRequest, client_id: clientId, ...secret });
       // The agent gets the tokens for this server, but not the ID token, which identifies the person.
       const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
       return await reply.send(tokens);

@@ -29,8 +29,8 @@ export const textsIn = (value: unknown): readonly string[] => [value].flat().fil
 
 /** The scopes of this server that a token names: `scope`, or `scp` of Entra and Okta. */
 export function scopesIn({ scope, scp }: Claims): readonly Scope[] {
-  const named = new Set(textsIn(scope ?? scp).flatMap((text) => text.split(' ')));
-  return scopes.filter((each) => named.has(each));
+  const names = new Set(textsIn(scope ?? scp).flatMap((text) => text.split(' ')));
+  return scopes.filter((each) => names.has(each));
 }
 
 /** Asserts a condition of a token. @param otherwise the reason to refuse it @throws Error with the reason */

@@ -97,7 +97,7 @@ export class TokenIssuer {
   }
 
   /** Asks the issuer's token endpoint. @throws UpstreamFailure */
-  async tokens(form: Readonly<Record<string, string>>): Promise<unknown> {
+  async requestTokens(form: Readonly<Record<string, string>>): Promise<unknown> {
     const { token_endpoint: endpoint } = await this.metadata();
     return this.ask(endpoint, {
       method: 'POST',
