@@ -79,13 +79,16 @@ describe('a tool that nobody calls', () => {
   });
 });
 
-it('a tool whose folder was deleted goes on while its process lives, and says so once that has ended', async () => {
+it('a tool whose folder was deleted is degraded while its process lives, and broken once that has ended', async () => {
   const own = await installed('orphan');
   await tk.call('orphan', { a: 1 }).expect(200, /"status":"success"/);
   rmSync(own, { recursive: true });
-  const { lastHealthCheck } = await get('orphan');
-  await until(async () => (await get('orphan')).lastHealthCheck > lastHealthCheck, { what: 'a check' });
-  expect(await health('orphan')).toMatchObject({ healthStatus: 'healthy', processes: { idle: 1 } });
+  await until(async () => (await get('orphan')).healthStatus === 'degraded', { what: 'a test start' });
+  const { processes, errorMessage } = await health('orphan');
+  expect(processes).toMatchObject({ idle: 1 });
+  expect(errorMessage).toMatch(
+    /^Its changed files do not start, and what ran before goes on: .*is not a directory/,
+  );
   await tk.call('orphan', { a: 2 }).expect(200, /"result":\{"a":2\}/);
   const { data } = (await tk.http.get('/api/v1/custom-tools/orphan/logs').expect(200)).body;
   process.kill(data.find(({ event, pid }: Json) => event === 'spawn' && pid).pid, 'SIGKILL');

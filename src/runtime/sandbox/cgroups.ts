@@ -60,7 +60,7 @@ export function limitFiles(controller: CgroupController, version: 1 | 2, value: 
  */
 export class CgroupLeaves {
   /** Files to write in each new group, by the parent directory. */
-  private readonly limits: readonly (readonly [directory: string, files: readonly [string, string][]])[];
+  private readonly limits: ReadonlyMap<string, readonly [file: string, content: string][]>;
 
   /** @param prefix unique among all tools of all gateways on this host; starts with a `newLeafPrefix` */
   constructor(
@@ -76,7 +76,7 @@ export class CgroupLeaves {
       const files = byDirectory.get(base.path) ?? [];
       byDirectory.set(base.path, [...files, ...limitFiles(controller, base.version, value)]);
     }
-    this.limits = [...byDirectory];
+    this.limits = byDirectory;
   }
 
   /**
@@ -84,7 +84,7 @@ export class CgroupLeaves {
    * @param variables environment of the program that follows, not of the shell
    */
   command(variables: Variables = []): string[] {
-    if (this.limits.length === 0) return [];
+    if (this.limits.size === 0) return [];
     const lines: string[] = [];
     for (const [directory, files] of this.limits) {
       lines.push(`g=${quoted(join(directory, this.prefix))}$$`);
@@ -111,7 +111,7 @@ export class CgroupLeaves {
   async release(pid?: number): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
       let areGone = true;
-      for (const [directory] of this.limits)
+      for (const directory of this.limits.keys())
         for (const leaf of entriesOf(directory)) {
           const isOurs = pid === undefined ? leaf.startsWith(this.prefix) : leaf === `${this.prefix}${pid}`;
           // Each one is tried, even if another one remains.

@@ -91,8 +91,8 @@ export class ToolInspector {
 
   /**
    * Finds out what would run, without starting anything.
-   * @param readAs the status of the tool's row when it was read; absent for a new tool
    * @param inspected result of `inspect`, if the executable has just answered; it is then started in the same way
+   * @param readAs the status of the tool's row when it was read; absent for a new tool
    * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
    */
   async prepare(tool: CustomTool, inspected?: Inspection, readAs?: ToolStatus): Promise<ToolPlan> {

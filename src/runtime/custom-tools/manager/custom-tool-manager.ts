@@ -133,11 +133,12 @@ export class CustomToolManager implements ToolHistory {
     const running = revision === undefined ? this.running.get(tool.name) : undefined;
     if (running) return work(offeredAs(name, running));
     if (revision !== undefined) restoreRevision(tool, await this.revisions.get(tool, revision));
-    const temporary = await this.running.build(
-      await this.inspector.prepare(tool),
-      revision ?? tool.revision,
-      revision === undefined ? undefined : {},
-    );
+    const plan = await this.inspector.prepare(tool);
+    // An earlier revision runs on processes of its own.
+    const temporary =
+      revision === undefined
+        ? await this.running.build(plan, tool.revision)
+        : await this.running.build(plan, revision, {});
     try {
       return await work(offeredAs(name, temporary));
     } finally {

@@ -237,9 +237,6 @@ export class RunningTools {
       const ownSettings = { ...settings, minProcesses, ...withOwnToken };
       const pool = this.factory.create(ownSettings, (owner && remoteFor?.(owner.user)) ?? remote);
       this.pools.set(pool, { tool: tool.name, confined });
-      pool.events.subscribe((event) => {
-        if (event.type === 'terminate') confined.ended(event.pid);
-      });
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
       return pool;
     };
@@ -265,9 +262,10 @@ export class RunningTools {
     };
   }
 
-  /** Passes the events of a pool on: output to the tool's log, lists to the registry, all others to `events`. */
+  /** Passes a pool's events on: ends to its sandbox, output to its log, lists to the registry, others to `events`. */
   private follow(pool: ProcessPool, output: PoolOutput, redactor: Redactor, listing?: McpListing): void {
     pool.events.subscribe((event) => {
+      if (event.type === 'terminate') this.pools.get(pool)?.confined.ended(event.pid);
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
