@@ -80,7 +80,9 @@ export class Spawner {
 
   /** Starts the timeout of an expected answer, or clears it if none is expected. */
   setReplyDue(isDue: boolean): void {
-    if (this.ready) this.startReplyTimeout(isDue);
+    if (!this.ready) return;
+    if (isDue) this.startReplyTimeout();
+    else this.clearReplyTimeout();
   }
 
   /** Ends the spawner, which first ends all tools and their descendants. Resolves when it has exited. */
@@ -116,12 +118,13 @@ export class Spawner {
     this.startReplyTimeout();
   }
 
-  private startReplyTimeout(isDue = true): void {
-    if (this.closing) return;
-    clearTimeout(this.timer);
-    this.timer = isDue
-      ? setTimeout(() => this.kill(), this.options.timeoutMs ?? defaultTimeoutMs)
-      : undefined;
+  private startReplyTimeout(): void {
+    this.clearReplyTimeout();
+    if (!this.closing) this.timer = setTimeout(() => this.kill(), this.options.timeoutMs ?? defaultTimeoutMs);
+  }
+
+  private clearReplyTimeout(): void {
+    if (!this.closing) clearTimeout(this.timer);
   }
 
   private kill(): void {
@@ -133,7 +136,7 @@ export class Spawner {
     if (reply.version !== protocolVersion) return this.kill();
     run.ready = true;
     this.failures = 0;
-    this.startReplyTimeout(false);
+    this.clearReplyTimeout();
     this.observer.ready();
   }
 
