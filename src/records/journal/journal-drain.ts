@@ -102,11 +102,7 @@ export class JournalDrain {
     this.mark = settings.written && new WrittenMark(settings.written);
   }
 
-  /**
-   * Reads and writes one batch.
-   * @returns whether there may be more to do at once
-   * @throws the sink's error; the next step sends the same records again
-   */
+  /** Reads and writes one batch. @returns whether there may be more @throws the sink's error; the next step sends it again */
   async step(): Promise<boolean> {
     const atEnd = this.fill();
     const batch = this.pending.slice(0, this.settings.batchSize);
