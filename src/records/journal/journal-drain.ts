@@ -178,6 +178,7 @@ export class JournalDrain {
       this.openStarts.set(id, { start, segment });
       return;
     }
+    // A whole record has its start in this entry, so that no other segment holds it.
     const opened = start ? { start, segment: undefined } : this.takeStart(id);
     // Without a start: it was committed and removed before, or its line is damaged.
     if (!opened) return;
