@@ -1,4 +1,5 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Buffer } from 'node:buffer';
 import { performance } from 'node:perf_hooks';
 import { lastValueFrom, type Observable, of } from 'rxjs';
 import { Refusal } from '../../base/common/errors.js';
@@ -7,7 +8,6 @@ import { CallEvents } from '../../web/contract/call-events.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { messageOf } from '../../base/common/message-of.js';
 import type { CallContext } from '../../web/contract/tool.js';
@@ -53,10 +53,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     return of(outcome);
   }
 
-  /**
-   * Records an error of the handler. A call that asks its caller is suspended; the record of a late refusal is dropped; any
-   * other error is a bug.
-   */
+  /** Records an error: suspends a call that asks its caller, drops a late refusal; any other error is a bug. */
   private async onError(call: ToolCall, error: unknown): Promise<void> {
     const { asks, ticket } = call;
     // A call that was refused in a later round may be repeated while its state is valid.
@@ -98,8 +95,9 @@ const maxCapturedBytes = 65_536;
 /** Max characters of the preview of an input. */
 const previewLength = 200;
 
+/** The project of calls that name none. It is not stored. */
 const defaultProject = 'default';
-/** Min wait in the queue that is recorded. */
+/** Min wait in the queue that is recorded, in milliseconds. */
 const minQueueMs = 1;
 
 /** The start of a call's record. @param startedAt milliseconds since the epoch */
@@ -196,10 +194,7 @@ const endWithoutAnswers = (call: ToolCall): ExecutionEnd => ({
   metadata: notesOf(call, undefined),
 });
 
-/**
- * The call's notes for the record. Default values become undefined, which JSON leaves out, because each member costs the
- * database as much as a column.
- */
+/** Notes for the record. Defaults become undefined, which JSON omits: each member costs the database as much as a column. */
 function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined): Record<string, unknown> {
   const { attempts, queueMs = 0, stderrTail } = notes;
   return {
@@ -213,21 +208,15 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
   };
 }
 
-interface Serialised {
-  readonly bytes: number;
-  readonly text: string;
-}
-
-/** The tool's answer as JSON, or the fallback that is sent in its place. */
-function serialisedAnswer({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Serialised {
+/** The tool's answer as JSON, or the fallback that is sent in its place. A result that is no JSON fails when it is answered. */
+function serialisedAnswer(
+  { ticket: { notes } }: ToolCall,
+  { status, result }: ToolOutcome,
+): { readonly bytes: number; readonly text: string } {
   const isFallback = status !== 'success' && result !== undefined;
-  if (isFallback || notes.outputBytes === undefined) return serialise(result);
-  return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
-}
-
-/** A result as JSON. A result that is not JSON has size 0 here and fails when it is answered. */
-function serialise(value: unknown): Serialised {
-  const text = jsonOf(value) ?? '';
+  if (!isFallback && notes.outputBytes !== undefined)
+    return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
+  const text = jsonOf(result) ?? '';
   return { bytes: Buffer.byteLength(text), text };
 }
 

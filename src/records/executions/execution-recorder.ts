@@ -68,14 +68,12 @@ export class ExecutionRecorder {
     throw this.isFull() ? this.fullRefusal() : unwritableRefusal();
   }
 
-  /**
-   * Records an end. Resolves when it is in the journal, or waits in memory if the journal cannot be written now.
-   * @param result result that the drain searches for errors before it stores the record
-   */
+  /** Records an end. Resolves when it is in the journal, or waits in memory. @param result searched for errors by the drain */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
-    const isQueued = result && this.backlog.reserve(result.text.length);
+    const isQueued = result !== undefined && this.backlog.reserve(result.text.length);
     if (isQueued) this.journal.sendToDrain(result);
-    const written = this.append(id, result && !isQueued ? withUnreadResult(end) : end);
+    // Without room, the result is not searched.
+    const written = this.append(id, isQueued || !result ? end : withUnreadResult(end));
     // `close` may close the journal from now on.
     this.inFlight.end();
     return written;
@@ -115,10 +113,7 @@ export class ExecutionRecorder {
     return this.journal.flush();
   }
 
-  /**
-   * Waits before a read until earlier calls are stored, but not longer than `catchUpMs`: records that cannot be stored now must
-   * not hide the others.
-   */
+  /** Waits until earlier calls are stored, at most `catchUpMs`: records that cannot be stored now must not hide the others. */
   async catchUp(): Promise<void> {
     await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }

@@ -112,19 +112,24 @@ const joinRuns = 'SELECT * FROM join_call_runs($1, $2, $3, $4)';
 
 /** Gives calls that name neither a trace nor a run the trace of their group: an investigation, a thread or a session. */
 export async function withRuns(client: pg.Client, metrics: readonly ToolMetric[]): Promise<ToolMetric[]> {
-  const calls = metrics.filter((metric) => groupOf(metric) !== undefined);
-  const traceIds = new Map<ToolMetric | undefined, string>();
-  if (calls.length > 0) {
-    const starts = calls.map(({ recordedAt }) => recordedAt.getTime());
-    const ends = calls.map(({ executionTimeMs }, index) => Number(starts[index]) + executionTimeMs);
-    const projects = calls.map(({ metadata: { projectId: id } }) =>
-      typeof id === 'string' ? id : 'default',
-    );
-    const values = [projects, calls.map((call) => groupOf(call) ?? ''), starts, ends].map(arrayLiteral);
-    const query = { name: 'join_call_runs', text: joinRuns, values };
-    const { rows } = await client.query<{ place: string; trace: string }>(query);
-    for (const { place, trace } of rows) traceIds.set(calls[Number(place) - 1], trace);
-  }
+  const calls = metrics.flatMap((metric) => {
+    const group = groupOf(metric);
+    if (group === undefined) return [];
+    const { projectId } = metric.metadata;
+    const project = typeof projectId === 'string' ? projectId : 'default';
+    return [{ metric, group, project, startMs: metric.recordedAt.getTime() }];
+  });
+  if (calls.length === 0) return [...metrics];
+  const columns = [
+    calls.map(({ project }) => project),
+    calls.map(({ group }) => group),
+    calls.map(({ startMs }) => startMs),
+    calls.map(({ startMs, metric }) => startMs + metric.executionTimeMs),
+  ];
+  const query = { name: 'join_call_runs', text: joinRuns, values: columns.map(arrayLiteral) };
+  // `place` is the position of a call, from 1.
+  const { rows } = await client.query<{ place: string; trace: string }>(query);
+  const traceIds = new Map(rows.map(({ place, trace }) => [calls[Number(place) - 1]?.metric, trace]));
   return metrics.map((metric) => {
     const traceId = traceIds.get(metric);
     return traceId === undefined ? metric : { ...metric, traceId };
@@ -136,7 +141,9 @@ const maxGroupIdLength = 400;
 
 /** The group of a call as `kind:id`; undefined if the call named its trace or run, or belongs to no group. */
 function groupOf({ metricId, traceId, runId, isTest, ...call }: ToolMetric): string | undefined {
-  if (runId || isTest || traceId !== metricId.replaceAll('-', '')) return undefined;
+  // A call that names no trace has its own id as the id of its trace.
+  const namesTrace = traceId !== metricId.replaceAll('-', '');
+  if (runId || isTest || namesTrace) return undefined;
   const { investigationId, sessionId, metadata } = call;
   const idsByKind = { investigation: investigationId, thread: metadata['threadId'], session: sessionId };
   const [kind, id] = Object.entries(idsByKind).find(([, each]) => typeof each === 'string') ?? [];

@@ -105,7 +105,7 @@ export class ToolMetricsService {
   /** An execution in the caller's projects. @throws Problem `not_found` */
   async execution(id: string, caller: Reader = {}): Promise<dto.ExecutionView> {
     const repository = this.repository.within(caller);
-    return this.find(id, () => repository.getExecution(id));
+    return this.onceStored(id, () => repository.getExecution(id));
   }
 
   /** Marks a wrong answer. @param reason null removes the mark @returns the execution's project @throws Problem `not_found` */
@@ -115,7 +115,7 @@ export class ToolMetricsService {
     caller: Partial<Pick<Principal, 'projects' | 'userId'>> = {},
   ): Promise<string> {
     const repository = this.repository.within(caller);
-    return this.find(id, () => repository.markSemanticFailure(id, reason, caller.userId));
+    return this.onceStored(id, () => repository.markSemanticFailure(id, reason, caller.userId));
   }
 
   /** Calls, failures and refusals by caller, by default of the last 24 hours. @throws Problem `invalid_request` */
@@ -171,14 +171,13 @@ export class ToolMetricsService {
     return new Date(Date.now() - this.captureTtlMs);
   }
 
-  /** Looks for an execution; if it is not stored, again after the journal's records are. @throws Problem `not_found` */
-  private async find<T>(id: string, look: () => Promise<T | undefined>): Promise<T> {
-    const found =
-      (await look()) ??
-      (await this.recorder
-        .flush()
-        .catch(() => undefined)
-        .then(look));
+  /** Queries an execution; if it is not stored, again after all records so far are. @throws Problem `not_found` */
+  private async onceStored<T>(id: string, query: () => Promise<T | undefined>): Promise<T> {
+    let found = await query();
+    if (found === undefined) {
+      await this.recorder.flush().catch(() => undefined);
+      found = await query();
+    }
     if (found !== undefined) return found;
     throw new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
   }

@@ -102,11 +102,7 @@ export class JournalDrain {
     this.mark = settings.written && new WrittenMark(settings.written);
   }
 
-  /**
-   * Reads and writes one batch.
-   * @returns whether there may be more to do at once
-   * @throws the sink's error; the next step sends the same records again
-   */
+  /** Reads and writes one batch. @returns whether there may be more @throws the sink's error; the next step sends it again */
   async step(): Promise<boolean> {
     const atEnd = this.fill();
     const batch = this.pending.slice(0, this.settings.batchSize);
@@ -182,6 +178,7 @@ export class JournalDrain {
       this.openStarts.set(id, { start, segment });
       return;
     }
+    // A whole record has its start in this entry, so that no other segment holds it.
     const opened = start ? { start, segment: undefined } : this.takeStart(id);
     // Without a start: it was committed and removed before, or its line is damaged.
     if (!opened) return;

@@ -34,11 +34,7 @@ const checksumLength = 8;
 /** Characters before the JSON of a line: the checksum and a space. */
 const headLength = checksumLength + 1;
 
-/**
- * A line of the journal: `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON: [place, at, entry]>` and a line feed.
- * Damage affects only the damaged lines.
- * @param entry as JSON
- */
+/** A line `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON: [place, at, entry]>`. Damage affects only the damaged lines. */
 export function encodeLine(place: number, at: number, entry: string): string {
   const json = `[${place},${at},${entry}]`;
   return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;

@@ -152,11 +152,7 @@ export class Journal<Start extends object, End extends object> {
     return this.writer.tryAgain();
   }
 
-  /**
-   * Appends an entry unless the journal is full.
-   * @returns whether the entry is written; if not, it never will be
-   * @throws TypeError if it is no JSON
-   */
+  /** Appends an entry unless the journal is full. @returns false if it never will be written @throws TypeError for no JSON */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
     const appending = this.writer.append({ json: JSON.stringify(entry), completes }, 'optional');
@@ -167,10 +163,7 @@ export class Journal<Start extends object, End extends object> {
     return appending;
   }
 
-  /**
-   * Appends an entry that must not be lost. @returns false if it will be written later
-   * @throws TypeError if it is no JSON
-   */
+  /** Appends an entry that must not be lost. @returns false if it will be written later @throws TypeError if it is no JSON */
   append(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
     const json = JSON.stringify(entry);

@@ -73,10 +73,7 @@ const idRange = 0x4000_0000;
 /** Max remembered ids of abandoned requests, whose answers may come late. */
 const maxForgotten = 100;
 
-/**
- * The open requests of one process. Matches incoming messages to them by id and drops answers to unknown requests.
- * Independent of pipes.
- */
+/** The open requests of one process. Matches messages to them by id, and drops answers to unknown requests. */
 export class Conversation {
   private readonly open = new Map<string, Exchange>();
   /** Set once a request was cancelled: from then on, messages without an id may belong to that request. */
@@ -116,10 +113,7 @@ export class Conversation {
     return reason;
   }
 
-  /**
-   * A random id for a request. Ids are not consecutive, so that a tool that answers with an id off by one does not answer
-   * the next request by mistake.
-   */
+  /** A random id, so that a tool that answers with an id off by one does not answer the next request by mistake. */
   nextId(): string {
     for (;;) {
       const id = String(Math.floor(Math.random() * idRange));
@@ -161,11 +155,7 @@ export class Conversation {
     return reply;
   }
 
-  /**
-   * Handles a message of the process.
-   * @param bytes its length on the wire
-   * @param text its source
-   */
+  /** Handles a message of the process. @param bytes its length on the wire @param text its source */
   receive(message: JsonObject, bytes: number, text?: string): MessageKind {
     const isRpc = message.jsonrpc === '2.0';
     const isAnswer = 'result' in message || 'error' in message;
@@ -192,10 +182,7 @@ export class Conversation {
     this.take(id)?.answered(reply, Buffer.byteLength(JSON.stringify(reply)));
   }
 
-  /**
-   * Fails the open request that unparsable text seems to answer, because no other answer will come.
-   * @returns whether the text names an open request
-   */
+  /** Fails the open request that unparsable text seems to answer: no other answer will come. @returns whether there is one */
   failBroken(text: string, why: string): boolean {
     if (this.open.size === 0) return false;
     const id = idsIn(text).find((each) => this.open.has(each));

@@ -11,10 +11,7 @@ export type LaunchEvents = {
 /** Must not be piped: the buffer of a `data` chunk is reused after its listeners return. */
 export type OutputStream = Pick<Readable, 'on' | 'off' | 'pause' | 'resume' | 'destroy' | 'readableEnded'>;
 
-/**
- * A process being started. Emits `spawn` and later `exit`, or only `error` (a system error with a `code`), but nothing
- * before the launcher has returned it.
- */
+/** A process being started. Emits `spawn`, later `exit`; or only `error` with a `code`. Nothing before the launcher returns. */
 export interface LaunchedProcess {
   /** Set from `spawn` on, like the streams. */
   readonly pid: number | undefined;
@@ -26,23 +23,20 @@ export interface LaunchedProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/**
- * Starts an executable as the leader of its own process group, with three pipes.
- * @throws if the start cannot be attempted
- */
+/** Starts an executable as the leader of its own process group, with three pipes. @throws if the start cannot be attempted */
 export type Launcher = (spec: ProcessSpec) => LaunchedProcess;
 
 /** Starts an executable directly. Forking blocks the event loop. */
 export const launch: Launcher = ({ command, args, cwd, env }) => {
   const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   const { pid } = child;
-  let ended = pid === undefined;
-  const kill = (signal: NodeJS.Signals): boolean => {
+  let ended = false;
+  const kill = (signal: NodeJS.Signals): void => {
+    if (ended || pid === undefined) return;
     try {
-      return !ended && process.kill(-(pid ?? NaN), signal);
+      process.kill(-pid, signal);
     } catch {
       // ESRCH or EPERM: the group has ended or runs as another user. There is nothing else to do.
-      return false;
     }
   };
   child.on('exit', () => {

@@ -52,11 +52,7 @@ export class LineFramer {
     };
   }
 
-  /**
-   * Reads a chunk of the stream.
-   * @param chunk may be reused by the caller after the call
-   * @returns the number of bytes consumed: all, unless the sink paused
-   */
+  /** Reads a chunk, whose buffer may be reused afterwards. @returns the bytes consumed: all, unless the sink paused */
   push(chunk: Buffer): number {
     let from = 0;
     while (!this.closed && from < chunk.length) {
@@ -187,10 +183,7 @@ export class LineBudget {
     return true;
   }
 
-  /**
-   * Charges lines that were written already, which may overdraw the budget. A negative number is a refund.
-   * @returns milliseconds until the budget is no longer overdrawn; 0 if it is not
-   */
+  /** Charges lines that are written already; a negative number is a refund. @returns milliseconds for which it is overdrawn */
   charge(lines: number): number {
     if (lines <= 0 && this.remaining === this.perSecond) return 0;
     this.refill();

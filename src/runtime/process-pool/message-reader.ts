@@ -172,10 +172,7 @@ const isPlain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/**
- * The nesting depth of a JSON text after one more line.
- * @returns undefined if the line cannot be part of a JSON text, in which strings never span lines
- */
+/** The nesting depth of a JSON text after one more line; undefined if the text is none. Strings never span lines. */
 function depthAfter(text: string, before: number): number | undefined {
   let depth = before;
   for (let at = 0; at < text.length; at++) {

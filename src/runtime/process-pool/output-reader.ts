@@ -14,10 +14,7 @@ const unitBytes = 1_024;
 const unitsPerTurn = 128;
 /** Factor for output while no request is open, when a process has nothing to write. */
 const idleFactor = 10;
-/**
- * Lines that each answer pays for, such as an empty one or a few log lines. They may follow the answer, so they are credited
- * at the price of idle time.
- */
+/** Lines that each answer pays for, such as log lines. They may follow it, so they are credited at the price of idle time. */
 const freeLines = 10;
 /** Overdraft of the budget after which a process is killed, in milliseconds. */
 const maxOverdraftMs = 10_000;
@@ -217,9 +214,7 @@ export class OutputReader {
   }
 }
 
-/**
- * Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB.
- */
+/** Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB. */
 class PacedStream {
   /** Units that may still be read in this turn; the stream is paused if there are none. */
   private unitsLeft = unitsPerTurn;
@@ -284,10 +279,7 @@ class PacedStream {
   }
 }
 
-/**
- * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer. Keeping the chunks instead would hold a
- * flood in memory until the garbage collector runs.
- */
+/** Keeps the last bytes of a stream in one buffer: kept chunks would hold a flood in memory until they are collected. */
 export class ByteTail {
   /** Twice as large as needed, so that a flood moves each byte once. Allocated late, because most processes write nothing. */
   private bytes: Buffer | undefined;

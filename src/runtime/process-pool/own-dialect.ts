@@ -6,10 +6,7 @@ import { type NoticeLevel, noticeLevels, type ToolNotice } from '../../base/comm
 /** Supported protocol versions, newest first. 1.1 adds notifications and capabilities to 1.0. */
 export const protocolVersions = ['1.1', '1.0'] as const;
 
-/**
- * The parameters of `initialize`, the first request to every process. `protocolVersion` stays at 1.0 because older tools
- * may require it. Newer tools choose from the list.
- */
+/** Parameters of `initialize`. `protocolVersion` stays 1.0, which older tools may require; newer ones choose from the list. */
 export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
 
 /** The protocol of docs/tools/protocol.md. */
@@ -37,14 +34,14 @@ export function readHandshake(reply: Reply): Handshake | string {
     ...textMember(result, 'name'),
     ...textMember(result, 'description'),
     ...textMember(result, 'version'),
-    ...(isObject(inputSchema) ? { inputSchema } : {}),
-    ...(Number.isInteger(maxConcurrency) && Number(maxConcurrency) > 0
-      ? { maxConcurrency: Number(maxConcurrency) }
-      : {}),
+    ...(isObject(inputSchema) && { inputSchema }),
+    ...(isPositiveInteger(maxConcurrency) && { maxConcurrency }),
     ...textMember(result, 'protocolVersion'),
     ...readCapabilities(result.capabilities),
   };
 }
+
+const isPositiveInteger = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;
 
 const isSupported = (version: unknown): boolean => protocolVersions.some((each) => each === version);
 
@@ -79,10 +76,7 @@ export const maxNoticeChars = 4_096;
 /** Maximum nesting of a notice's data: deeper data could not be serialised again. */
 const maxDataLevels = 64;
 
-/**
- * Reads a notification of a tool.
- * @returns `unknown` for other methods, which JSON-RPC ignores; `malformed` if required members are missing
- */
+/** Reads a notification. @returns `unknown` for other methods, which JSON-RPC ignores; `malformed` without required members */
 export function readNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
   if (method !== 'progress' && method !== 'log') return 'unknown';
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return 'malformed';

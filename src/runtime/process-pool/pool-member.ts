@@ -97,11 +97,7 @@ export class PoolMember {
     return this.state.name === 'ready' ? this.state.expired : undefined;
   }
 
-  /**
-   * Marks the process as ready, after its answer to `initialize`.
-   * @param random 0 to 1, scales its own limits
-   * @returns the process that it replaces
-   */
+  /** Marks the process as ready. @param random 0 to 1, scales its own limits @returns the process that it replaces */
   markReady(random: () => number): PoolMember | undefined {
     const replaced = this.state.name === 'starting' ? this.state.replaces : undefined;
     // Inherits the idle time of its predecessor, so that replacements do not keep an unused pool alive.

@@ -30,10 +30,7 @@ export class PoolMembers implements SlotUser {
   private idleTimer: NodeJS.Timeout | undefined;
   private retryTimer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param random source of jitter, 0 to 1
-   * @param advance called when a process has changed or a start slot may be free
-   */
+  /** @param random source of jitter, 0 to 1 @param advance called when a process has changed or a start slot may be free */
   constructor(
     private settings: PoolSettings,
     private readonly slots: StartSlots,
@@ -102,11 +99,7 @@ export class PoolMembers implements SlotUser {
     this.advance();
   }
 
-  /**
-   * Starts missing processes and schedules the end of idle ones.
-   * @param waiting requests without a process
-   * @param fresh number of them that need a process which has served no request
-   */
+  /** Starts missing processes, and plans the end of idle ones. @param fresh how many of the waiting need an unused process */
   grow(waiting: number, fresh: number): void {
     // One timestamp for all checks, so that a back-off that ends between two of them is not missed.
     const now = performance.now();
@@ -139,11 +132,7 @@ export class PoolMembers implements SlotUser {
     if (this.policy.strikes > 0) this.policy.answered();
   }
 
-  /**
-   * Decides whether a changed process is kept, replaced or ended.
-   * @param isNeeded whether requests wait for it
-   * @returns whether its state changed; after most answers it does not
-   */
+  /** Keeps, replaces or ends a changed process. @param isNeeded whether requests wait for it @returns whether it changed */
   review(member: PoolMember, isNeeded = false): boolean {
     const { isIdle } = member;
     if (!member.isReady) member.endIfDone();
@@ -166,10 +155,7 @@ export class PoolMembers implements SlotUser {
     if (longest) this.retire(longest);
   }
 
-  /**
-   * Marks processes that are too old or too large, so that they are replaced.
-   * @param residentBytes memory of a pid, if known
-   */
+  /** Marks processes that must be replaced: too old or too large ones. @param residentBytes memory of a pid, if known */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     for (const member of this.list) member.inspect(residentBytes);
     this.advance();

@@ -49,10 +49,7 @@ type ProcessState =
   /** The process has ended; its remaining output is being read. */
   | { readonly name: 'exited'; readonly wasReady: boolean; readonly cause: TerminationReason | undefined };
 
-/**
- * One running executable that exchanges JSON-RPC 2.0 lines. The constructor starts it and sends `initialize`. A process
- * that fails to start is killed.
- */
+/** A running executable that exchanges JSON-RPC 2.0 lines. The constructor starts it. One that fails to start is killed. */
 export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
@@ -97,11 +94,7 @@ export class PoolProcess {
     return this.child?.pid;
   }
 
-  /**
-   * Writes one request.
-   * @returns its id, for `forget` and `cancel`
-   * @throws PoolFailure `protocol_error` if too much input is pending; nothing is written then
-   */
+  /** Writes one request. @returns its id @throws PoolFailure `protocol_error`: too much input is pending, nothing is written */
   send(
     method: RequestOptions['method'],
     params: object,
@@ -111,11 +104,12 @@ export class PoolProcess {
     const id = this.conversation.nextId();
     const rewritten = this.session?.outgoing?.(id, wireMethod, params);
     const line = encodeRequest(id, rewritten?.method ?? wireMethod, rewritten?.params ?? params);
-    const before = this.writer.waiting;
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
-    const waiting = before + (before + line.length * 3 > max ? Buffer.byteLength(line) : 0);
-    if (waiting > max) throw new PoolFailure('protocol_error', tooMuchInput(waiting, max));
+    if (this.writer.waiting + line.length * 3 > max) {
+      const bytes = this.writer.waiting + Buffer.byteLength(line);
+      if (bytes > max) throw new PoolFailure('protocol_error', tooMuchInput(bytes, max));
+    }
     this.conversation.add(id, exchange);
     this.writer.write(line);
     return id;
@@ -149,10 +143,7 @@ export class PoolProcess {
     return this.limits.clean?.(tail, { start: true }) ?? tail;
   }
 
-  /**
-   * Sends `shutdown` if the tool declared it and closes stdin. SIGTERM and SIGKILL to the group follow, each after
-   * `stopGraceMs`.
-   */
+  /** Sends `shutdown` if the tool declared it and closes stdin; SIGTERM and SIGKILL follow, each after `stopGraceMs`. */
   stop(cause: TerminationReason): void {
     const { state } = this;
     if (state.name === 'exited' || state.name === 'ending') return;

@@ -60,10 +60,7 @@ export class PoolRequest implements AskableCaller {
     this.needsFresh = options.fresh === true;
   }
 
-  /**
-   * Starts the deadline timer and listens for cancellation.
-   * @returns whether it may run; false: it arrived too late and has ended already
-   */
+  /** Starts the deadline timer and listens for cancellation. @returns false if it arrived too late and has ended already */
   start(): boolean {
     const { cancellation, deadline } = this.options;
     const remainingMs = deadline.remainingMs();

@@ -56,10 +56,7 @@ export interface PoolSettings extends ProcessLimits {
   readonly maxAgeMs: number;
   /** Resident memory of the process and its descendants. */
   readonly maxRssBytes: number;
-  /**
-   * Time for a tool that declared `cancel` to end an abandoned call, or for an MCP server to answer a ping after it; 0:
-   * the process is killed without asking.
-   */
+  /** Time for a tool with `cancel` to end a call, or an MCP server to answer a ping after it; 0: the process is killed. */
   readonly cancelGraceMs: number;
   /** Failed starts in a row after which the pool reports `failed`. */
   readonly maxFailedStarts: number;
@@ -104,10 +101,7 @@ export interface AddressedNotice {
 
 /** Sends messages of a dialect to a process. */
 export interface DialectSender {
-  /**
-   * @param answered called with the answer and its size; not called if the process ends first
-   * @param otherwise why the start failed, if the process ends first
-   */
+  /** @param answered gets the answer and its size, unless the process ends first @param otherwise why the start failed then */
   request(
     method: string,
     params: object,
@@ -154,10 +148,7 @@ export interface Dialect {
   readonly relayedMethod?: string;
 }
 
-/**
- * Passes a request of a process on to the caller of its call. Never rejects.
- * @returns undefined if the caller cannot be asked this
- */
+/** Passes a request of a process on to the caller of its call. Never rejects. @returns undefined if that is not possible */
 export type Relay = (message: JsonObject) => Promise<Reply> | undefined;
 
 /** One request to a pool. */
@@ -182,12 +173,6 @@ export interface RequestOptions {
   readonly onRequest?: Relay | undefined;
 }
 
-/** Lines on a tool's stdout that are not messages: their number, and the beginning of the last few. */
-export interface StrayLinesReport {
-  readonly count: number;
-  readonly last: readonly string[];
-}
-
 /** Observations of one request, for the metric's metadata. */
 export interface RequestNotes {
   queueMs?: number;
@@ -199,8 +184,8 @@ export interface RequestNotes {
   outputBytes?: number;
   /** The answer as the tool wrote it. */
   outputText?: string | undefined;
-  /** Unparsed lines of the process, not only of this request. */
-  strayLines?: StrayLinesReport;
+  /** Lines on stdout that are no messages, of the whole process: their number, and the beginning of the last few. */
+  strayLines?: { readonly count: number; readonly last: readonly string[] };
   /** Mode (`form` or `url`) of a request to the caller that was not passed on. */
   unasked?: string;
 }
@@ -251,8 +236,7 @@ export class PoolFailure extends Error {
 export interface PoolSlot {
   /**
    * Runs a request on a process of its own or, with maxConcurrency, on a shared one. A slot may run several requests in turn.
-   * @returns the tool's answer, which may be an error
-   * @throws PoolFailure for every other failure
+   * @returns the tool's answer, which may be an error @throws PoolFailure for every other failure
    */
   run(options: RequestOptions): Promise<PoolAnswer>;
   /** Gives the slot back. Later calls have no effect. */

@@ -108,10 +108,7 @@ export class PoolFactory {
       : new ProcessPool(settings, this.slots, this.spawner.launch);
   }
 
-  /**
-   * Runs `work`, which starts and ends one process outside of any pool, when a slot is free.
-   * @throws PoolFailure `timeout` if no slot was free within `waitMs`
-   */
+  /** Runs `work`, which starts and ends one process, when a slot is free. @throws PoolFailure `timeout` after `waitMs` */
   runOnce<T>(waitMs: number, work: (launcher: Launcher) => Promise<T>, remote?: Launcher): Promise<T> {
     return remote ? work(remote) : this.slots.run(waitMs, () => work(this.spawner.launch));
   }

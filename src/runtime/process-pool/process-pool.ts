@@ -79,11 +79,7 @@ export class ProcessPool {
     };
   }
 
-  /**
-   * Sends a health request to the least recently used idle process, without counting it as use.
-   * @returns undefined if no process is idle
-   * @throws PoolFailure; the failed process is replaced
-   */
+  /** Asks the longest idle process for its health and replaces a failed one. @returns undefined if none @throws PoolFailure */
   health(deadline: Deadline): Promise<PoolAnswer | undefined> {
     const member = this.stopping ? undefined : this.members.longestIdle();
     if (!member) return Promise.resolve(undefined);
@@ -131,10 +127,7 @@ export class ProcessPool {
     if (!this.stopping) this.members.warm();
   }
 
-  /**
-   * Rejects new calls, gives the admitted ones `drainMs` to finish, then ends all processes. Resolves when no process is
-   * left. If called again, the new `drainMs` applies.
-   */
+  /** Rejects new calls, gives admitted ones `drainMs` (the last given), then ends all processes. Resolves when none is left. */
   stop(drainMs = 0): Promise<void> {
     this.stopping ??= { cutOff: false };
     this.members.stopStartingAhead();
@@ -152,7 +145,8 @@ export class ProcessPool {
     if (!request.start()) return request.answer;
     const member = this.queue.length === 0 ? this.members.pick(request.needsFresh) : undefined;
     if (!member) this.queue.push(request);
-    if (!member || this.assign(request, member)) this.advance();
+    const needsAdvance = !member || this.assign(request, member);
+    if (needsAdvance) this.advance();
     return request.answer;
   }
 
@@ -293,10 +287,7 @@ export class ProcessPool {
     this.advance();
   }
 
-  /**
-   * Handles the process of an abandoned request, whose answer may still arrive. The process is reused only if the tool
-   * cancels the call in time.
-   */
+  /** Handles the process of an abandoned request. It is reused only if the tool cancels the call in time. */
   private abandon(member: PoolMember, id: string, reason: GiveUpReason, isCancellable: boolean): void {
     if (reason === 'shutting_down') return member.leave('stop', 'stop');
     if (!isCancellable || this.settings.cancelGraceMs === 0) return member.leave(reason, 'kill');
@@ -309,7 +300,8 @@ export class ProcessPool {
   /** Called after a request on the member has ended. */
   private afterRequest(member: PoolMember): void {
     const waits = this.queue.length > 0;
-    if (this.members.review(member, waits) || waits || this.stopping) this.advance();
+    const hasChanged = this.members.review(member, waits);
+    if (hasChanged || waits || this.stopping) this.advance();
   }
 
   /** Removes a request that ends. */

@@ -36,10 +36,7 @@ export class RestartPolicy {
     return Math.max(0, this.nextAt - now);
   }
 
-  /**
-   * Records a failed start.
-   * @returns false if the start began before the last failure, because parallel starts count as one failure
-   */
+  /** Records a failed start. @returns false if it began before the last failure: parallel starts count as one failure */
   startFailed(now: number, begunAt: number, error: string): boolean {
     this.error = error;
     if (begunAt <= this.lastFailureAt) return false;

@@ -10,7 +10,7 @@ import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply }
 import { Spawner, type SpawnerOptions } from './spawner.js';
 
 /** State of the spawner and of its processes. */
-export interface SpawnerStats {
+interface SpawnerStats {
   /** false if processes are started directly. */
   readonly usable: boolean;
   readonly pid: number | undefined;
@@ -39,11 +39,7 @@ const maxAttempts = 2;
 /** Length of the buffer for the output of processes. */
 const readBufferBytes = 65_536;
 
-/**
- * Finds the spawner that native/build.sh built for this platform.
- * @param root the folder that contains native/
- * @returns undefined if there is none or it is not executable
- */
+/** The spawner that native/build.sh built for this platform below `root`; undefined if there is none, or it cannot run. */
 export function findSpawner(root: string): string | undefined {
   if (process.platform !== 'linux') return undefined;
   const binary = join(root, 'native', 'bin', `spawner-${process.arch}`);
@@ -90,13 +86,9 @@ export class SpawnerClient {
   }
 
   stats(): SpawnerStats {
-    return {
-      usable: this.usable,
-      pid: this.spawner.pid,
-      restarts: this.spawner.restarts,
-      waiting: this.processes.size - this.inStage('running').length,
-      running: this.inStage('running').length,
-    };
+    const { pid, restarts } = this.spawner;
+    const running = this.inStage('running').length;
+    return { usable: this.usable, pid, restarts, waiting: this.processes.size - running, running };
   }
 
   /** Ends all processes and the spawner; resolves when they are gone. Later launches throw. */

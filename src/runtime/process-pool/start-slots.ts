@@ -45,7 +45,8 @@ export class StartSlots {
   private readonly waiters: Waiter[] = [];
   /** The user of each running process. */
   private readonly held: SlotUser[] = [];
-  private starts = 0;
+  /** Number of processes that are starting. */
+  starting = 0;
   /** Processes that are ending to make room for a request. */
   private promised = 0;
 
@@ -57,11 +58,6 @@ export class StartSlots {
   /** Number of running processes. */
   get inUse(): number {
     return this.held.length;
-  }
-
-  /** Number of processes that are starting. */
-  get starting(): number {
-    return this.starts;
   }
 
   /** Number of users that wait. */
@@ -81,13 +77,13 @@ export class StartSlots {
     }
     this.withdraw(user);
     this.held.push(user);
-    this.starts++;
+    this.starting++;
     let isStarting = true;
     const started = (): void => {
       if (!isStarting) return;
       isStarting = false;
       clearTimeout(timer);
-      this.starts--;
+      this.starting--;
       this.admit();
     };
     const timer = setTimeout(started, maxStartMs).unref();
@@ -130,10 +126,7 @@ export class StartSlots {
     return true;
   }
 
-  /**
-   * Runs `work`, which starts and ends one process outside of any pool. Waits for its slot like a request.
-   * @throws PoolFailure `timeout`, naming the limit, if no slot was free within `waitMs`
-   */
+  /** Runs `work`, which starts and ends one process outside of any pool. @throws PoolFailure `timeout`, naming the limit */
   async run<T>(waitMs: number, work: () => Promise<T>): Promise<T> {
     const turn = Promise.withResolvers<Slot>();
     const user: SlotUser = {
@@ -158,7 +151,7 @@ export class StartSlots {
   /** The limit that is reached; undefined if a slot is free. */
   private reachedLimit(): keyof typeof reasons | undefined {
     if (this.held.length >= this.maxProcesses) return 'processes';
-    return this.starts >= this.maxStarts ? 'starts' : undefined;
+    return this.starting >= this.maxStarts ? 'starts' : undefined;
   }
 
   /** Puts `user` into the queue. */

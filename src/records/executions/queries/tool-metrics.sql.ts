@@ -162,7 +162,7 @@ export const selectToolNames = `
 /** A time as milliseconds since the epoch, which the driver reads 20 times as fast as a date. */
 const inMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8`;
 
-/** The newest day of each tool with calls, and its last use if that is the given day, else null. Parameters: start of a day. */
+/** The newest day of each tool (no test calls), and its last use if on the given day, else null. Parameters: start of a day. */
 export const selectLastUses = `
   SELECT known.tool_name AS "toolName", ${inMs('known.day')} AS day, ${inMs('max(cell.last_at)')} AS "lastUsed"
   FROM tool_last_days AS known

@@ -1,6 +1,9 @@
 /** Price lists by the prefix of a model's name: `openai` for `openai/gpt-4o`, empty for no prefix, `*` for an unknown one. */
 export type Prefixes = Readonly<Record<string, readonly string[]>>;
 
+/** A possible place of a model's price: price lists, and a name in them. */
+type Place = [lists: readonly string[], name: string];
+
 /** The form of a name in the price lists. Some providers write a dash of a name as a dot or @. */
 export const canonical = (name: string): string =>
   name
@@ -34,25 +37,22 @@ export function versionsOf(name: string): string[] {
   return tail.test(name) ? [name, ...versionsOf(name.replace(tail, ''))] : [name];
 }
 
-/**
- * The possible places of a model's price: pairs of price lists and a name in them, the most exact first.
- * @param defaultKey key of the lists to search if the name has no prefix: `*` after an unknown prefix was cut off
- */
-export function placesOf(model: string, prefixes: Prefixes, defaultKey = ''): [readonly string[], string][] {
+/** The possible places of a model's price, the most exact first. @param hasLostPrefix whether an unknown prefix was cut off */
+export function placesOf(model: string, prefixes: Prefixes, { hasLostPrefix = false } = {}): Place[] {
   const name = canonical(model).replace(bedrockArn, 'bedrock/');
   const [, prefix = '', separator, rest = ''] = /^([^/:]+)([/:])(.+)$/.exec(name) ?? [];
   const listsOfPrefix = Object.hasOwn(prefixes, prefix) ? prefixes[prefix] : undefined;
-  const inLists = (lists: readonly string[] = [], each = name): [readonly string[], string][] =>
+  const inLists = (lists: readonly string[] = [], each = name): Place[] =>
     versionsOf(each).map((version) => [lists, version]);
-  // OpenRouter's names are an author and a model. With capitals it is a name of Hugging Face: its price depends on the host.
-  const mayBeAuthor =
-    separator === '/' && defaultKey === '' && listsOfPrefix?.length !== 0 && !/[A-Z]/.test(model);
+  // OpenRouter's names are an author and a model. Names with capitals are of Hugging Face: their price depends on the host, as
+  // does that of prefixes without lists, such as `ollama`.
+  const hasPriceOfHost = /[A-Z]/.test(model) || listsOfPrefix?.length === 0;
+  const mayBeAuthor = separator === '/' && !hasLostPrefix && !hasPriceOfHost;
   const inOpenRouter = mayBeAuthor ? inLists(['openrouter']) : [];
   if (prefix !== '' && listsOfPrefix)
     return [...endsOf(rest).flatMap((end) => inLists(listsOfPrefix, end)), ...inOpenRouter];
-  return separator === '/'
-    ? [...inOpenRouter, ...placesOf(rest, prefixes, '*')]
-    : inLists(prefixes[defaultKey]);
+  if (separator === '/') return [...inOpenRouter, ...placesOf(rest, prefixes, { hasLostPrefix: true })];
+  return inLists(prefixes[hasLostPrefix ? '*' : '']);
 }
 
 /** The name, then the name without its first part, and so on: `eu/gpt-4o` is `gpt-4o` in a region. */

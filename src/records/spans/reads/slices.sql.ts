@@ -12,7 +12,7 @@ export const maxListed = 100;
 /** Length of a slot. Buckets whose length is a multiple of it consist of whole slices. */
 export const slotSeconds = 300;
 
-/** Max pause between times that are joined in `rough_*`: read for groups so long that a part of `activity` is longer. */
+/** Max pause that the columns `rough_*` join. They are read for groups of which one part of `activity` is longer than this. */
 export const maxPauseUs = 30_000_000;
 
 /** The column of the group in which the parents of spans are searched; undefined: among all selected spans. */

@@ -71,11 +71,11 @@ export class SpanFigures {
       const isBeyondEnd = keys.length === 0 && page.offset > 0;
       const [first] = isBeyondEnd ? await selectKeys({ limit: 1, offset: 0 }) : keys;
       const total = first?.total ?? 0;
-      const pagination = { ...page, total };
+      const pagination = { offset: page.offset, limit: page.limit, total };
       if (keys.length === 0) return { data: [], pagination };
       const filter = filterOfGroups(grouping, spans, keys);
       // The range of a page of buckets is shorter than that of the list, so other slices are partly outside of it.
-      const isPartOfList = slices.runsCountedNow && by === 'time' && total > keys.length;
+      const isPartOfList = slices.runsCountedNow !== undefined && by === 'time' && total > keys.length;
       const slicesOfPage = isPartOfList
         ? await withRunsCountedNow(select, sliceQueryOf(grouping, filter), uncounted, bucketSeconds)
         : { ...slices, filter, range: by === 'time' ? slices.range : undefined };
