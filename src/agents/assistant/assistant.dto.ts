@@ -51,7 +51,6 @@ export class TurnBody {
   readonly insteadOf?: string;
 }
 
-/** The user's decision about a call. */
 export class ApprovalBody {
   @Flag({ example: true }) readonly approve!: boolean;
   @OptionalText(128, { description: 'Id from the stream; that of another call is refused' })

@@ -59,7 +59,6 @@ export class AssistantService {
     return { data: data.map(listView), nextCursor: null, model: this.model.name ?? null };
   }
 
-  /** A chat with its messages. */
   async get(id: string, caller: ChatCaller): Promise<dto.ChatView> {
     const chat = await this.load(id, caller);
     const { maxTokens: tokens, maxCost: cost } = this.config.assistant;
@@ -192,7 +191,6 @@ function refuseRunning({ state }: Chat): void {
   throw new Problem('conflict', 'A turn of this chat runs (turn_running): wait for its end, or stop it');
 }
 
-/** The calls of the last message. */
 const lastCalls = (messages: readonly ChatMessage[]): CallPart[] => callsIn(messages.at(-1) ?? { parts: [] });
 
 /** Denies the calls that wait for an approval, and those behind the first of them, which were not run, either. */

@@ -63,7 +63,6 @@ type KnownPart = {
 export class MessageReader {
   private readonly known: KnownPart[] = [];
 
-  /** The chunks since the last call. */
   *newChunks({ parts }: Parts): Generator<Chunk> {
     for (const [index, part] of parts.entries()) {
       const known = this.known[index];
@@ -85,7 +84,6 @@ function knownPartOf(part: Part): KnownPart {
 const stepStart: Chunk = { type: 'start-step' };
 export const stepEnd: Chunk = { type: 'finish-step' };
 
-/** New chunks of a text. */
 function* textChunks(id: string, { text, state }: TextPart, known?: KnownPart): Generator<Chunk> {
   const length = known?.length ?? 0;
   if (!known) yield { type: 'text-start', id };
@@ -93,7 +91,6 @@ function* textChunks(id: string, { text, state }: TextPart, known?: KnownPart): 
   if (state === 'done' && known?.state !== 'done') yield { type: 'text-end', id };
 }
 
-/** New chunks of a call. */
 function* callChunks(part: CallPart, known?: KnownPart): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
   if (!known) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };

@@ -22,7 +22,6 @@ const maxOffered = 40;
 /** The tool that reaches no other system than the assistant's own model, and so needs no approval. */
 const ownModelTool = 'analyze_with_llm';
 
-/** A tool as it is offered to the model. */
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
@@ -42,7 +41,6 @@ export interface CallOrigin {
 /** The members of a call that decide on its approval. */
 type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
 
-/** The investigation that the calls of a chat belong to. */
 export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
 
 /** Selects the tools that a chat is offered, checks their approvals, and runs their calls through the door. */
@@ -103,7 +101,6 @@ export class ChatTools {
     return this.door.accept(this.requestOf(part, origin), isAsked).then(() => undefined, refusalText);
   }
 
-  /** The request of a call to the door. */
   private requestOf({ toolName, input }: CallPart, origin: CallOrigin): CallRequest {
     const { chatId, project, principal, uiSession } = origin;
     const schema = this.registry.find(toolName)?.definition.inputSchema;

@@ -15,7 +15,6 @@ export interface ChatOwner {
 
 /** A chat without its messages. */
 export interface Chat extends ChatOwner, ListedChatView {
-  /** Number of turns so far. */
   readonly turns: number;
   readonly uiSession: string | null;
 }

@@ -33,7 +33,6 @@ export class NoAnswer extends Error {
 const answerTimeoutMs = 180_000;
 /** Max characters of an error in a chat, because an error may quote the whole answer. */
 const maxErrorLength = 500;
-/** Characters per token, for an estimate. */
 const charsPerToken = 4;
 /** Max plausible number of tokens, or cost, that an endpoint reports. */
 const maxFigure = 1e12;

@@ -22,7 +22,6 @@ export class DataWrapper {
   }
 }
 
-/** The instructions for the model. */
 export const systemPrompt = ({ opening, closing }: DataWrapper): string =>
   `You are the assistant of Toolkeeper, a server that runs the tools which AI agents call. You help one person to find out what happened in executions and traces, and to act on it.
 
@@ -34,7 +33,6 @@ Rules:
 - If no tool at hand fits, call find_tools; the tools that it finds can be called from the next step on.
 - Answer in Markdown, briefly, in the person's language.`;
 
-/** The messages of a chat as the model reads them. */
 export function modelMessages(messages: readonly ChatMessage[], data: DataWrapper): ModelMessage[] {
   const turn = messages.at(-1)?.metadata.turn;
   return messages.flatMap((message): ModelMessage[] => {
@@ -46,7 +44,6 @@ export function modelMessages(messages: readonly ChatMessage[], data: DataWrappe
   });
 }
 
-/** All texts of a message. */
 export const textIn = ({ parts }: Pick<ChatMessage, 'parts'>): string =>
   parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 

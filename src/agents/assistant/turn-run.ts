@@ -28,7 +28,6 @@ export interface BegunTurn {
   readonly principal: () => Principal;
 }
 
-/** A call in the model's answer. */
 type RequestedCall = Extract<AnswerPart, { kind: 'call' }>;
 
 /**

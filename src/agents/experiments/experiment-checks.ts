@@ -35,7 +35,6 @@ export function checkSettings(settings: UpdateExperimentBody & { readonly origin
   if (problems.length > 0) throw invalidRequest(...problems);
 }
 
-/** The problems of all headers. */
 function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
   const entries = Object.entries(headers);
   if (entries.length > maxHeaders) return problemsAt('/headers', `may hold ${maxHeaders} headers`);
@@ -58,11 +57,9 @@ export function requestProblem(request: Json): string | undefined {
   return lengthProblem(request, maxChars.request);
 }
 
-/** The reason why a value is too long; undefined if it is not. */
 const lengthProblem = (value: Json | undefined, max: number): string | undefined =>
   value && JSON.stringify(value).length > max ? `must have at most ${max} characters as JSON` : undefined;
 
-/** The reason why a header cannot be sent; undefined if it can. */
 function headerProblem(name: string, value: string): string | undefined {
   if (!headerName.test(name)) return 'must be named as HTTP names headers';
   if (serverHeaders.has(name.toLowerCase())) return 'must be left out: the server sets it itself';
@@ -71,5 +68,4 @@ function headerProblem(name: string, value: string): string | undefined {
   return isHeaderValue(value) ? undefined : 'must be printable ASCII, 1000 characters at most';
 }
 
-/** Whether a text may be the value of a header. */
 export const isHeaderValue = (text: string): boolean => headerValue.test(text);

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { CallerSlots } from '../../base/common/caller-slots.js';
 import { newId } from '../../base/common/ids.js';
-import type { Completion, LlmEndpoint } from '../llm/llm.module.js';
+import { type Completion, type LlmEndpoint, threadHeader } from '../llm/llm.module.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { isObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
@@ -11,13 +11,11 @@ import { costOf } from '../../records/spans/ingest/model-prices.js';
 import type { Json, RunEnd, RunResultView } from './experiments.dto.js';
 import { filledRequest, TemplateError } from './filled-request.js';
 
-/** Time for the model's answer. */
 const runTimeoutMs = 60_000;
 /** Max concurrent runs at this server, each of which holds a connection to the endpoint. */
 const maxRuns = 4;
 const maxRunsOfCaller = 3;
 
-/** A run in progress at this server. */
 interface Run {
   readonly aborter: AbortController;
   /** Settles when the end of the run is stored. */
@@ -87,7 +85,7 @@ export async function modelAnswer(
   try {
     const { body, headers } = await filledRequest(experiment);
     const answer = await endpoint.complete(body, {
-      headers: { ...headers, 'x-label': 'experiment', ...threadHeader(experiment) },
+      headers: { ...headers, 'x-label': 'experiment', ...threadHeader(experiment.thread_id) },
       signal: AbortSignal.any([signal, timeout]),
     });
     return { status: 'completed', result: resultOf(answer, body) };
@@ -103,11 +101,6 @@ export async function modelAnswer(
 
 /** The end of a run without an answer. */
 const failed = (error: string): RunEnd => ({ status: 'failed', error });
-
-/** The header that assigns the model's call to the span's thread, if that thread's id fits into a header. */
-function threadHeader({ thread_id: thread }: Experiment): Record<string, string> {
-  return thread !== null && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
-}
 
 /** Reads the figures of an answer, named as in vLLora's spans; a missing cost is computed. */
 function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResultView {

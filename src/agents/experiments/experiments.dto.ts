@@ -20,7 +20,6 @@ import {
 import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { ListOf } from '../../records/spans/reads/trace-views.dto.js';
 
-/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
 
 const statuses = ['draft', 'running', 'completed', 'failed'] as const;
@@ -175,7 +174,6 @@ export class EvaluationView {
   @OrNull(ComparisonView) readonly comparison!: ComparisonView | null;
 }
 
-/** The editable part of an experiment. */
 export type ExperimentSettings = Pick<
   ExperimentView,
   'name' | 'description' | 'modified_request' | 'headers' | 'prompt_variables' | 'model_parameters'
@@ -193,7 +191,6 @@ export interface Original extends Pick<
   readonly thread_id: string | null;
 }
 
-/** The end of a run. */
 export type RunEnd =
   | { readonly status: 'completed'; readonly result: RunResultView }
   | { readonly status: 'failed'; readonly error: string };

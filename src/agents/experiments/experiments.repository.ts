@@ -53,7 +53,6 @@ const columnValue = (value: unknown): unknown =>
 export class ExperimentsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Stores a new experiment. */
   async create(id: string, project: string, experiment: ExperimentSettings & Original): Promise<void> {
     const fields = Object.entries({ id, project, ...experiment });
     await this.db.query(
@@ -63,7 +62,6 @@ export class ExperimentsRepository {
     );
   }
 
-  /** The number of a project's experiments. */
   async count(project: string): Promise<number> {
     const [row] = await this.db.query<{ total: number }[]>(
       `SELECT count(*)::int AS total FROM experiments WHERE project = $1`,

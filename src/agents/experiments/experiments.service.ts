@@ -15,7 +15,6 @@ import type { CallFiguresView, CallResult, EvaluationView } from './experiments.
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { requestOf, resultOf } from './span-call.js';
 
-/** Max experiments of one project. */
 const maxExperiments = 1_000;
 /** The error of a change or a run while the experiment runs. */
 const runsAlready = 'The experiment runs: wait for its end, or cancel it';
@@ -245,7 +244,6 @@ function numberIn(value: unknown): number | null {
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 
-/** The change in percent; null if it is unknown. */
 function changePercent(before: number | null, after: number | null): number | null {
   return before === null || after === null || before === 0 ? null : ((after - before) / before) * 100;
 }

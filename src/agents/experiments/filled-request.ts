@@ -47,7 +47,6 @@ export async function filledRequest(
   return { body, headers };
 }
 
-/** An object without some members. */
 const without = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 

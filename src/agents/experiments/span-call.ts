@@ -39,7 +39,6 @@ export function requestOf({ model, attribute = {} }: SpanView): Json | undefined
 
 const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
 
-/** Whether a value is a chat request of OpenAI. */
 const isRequest = (value: unknown): value is Json => {
   const messages = memberOf(value, 'messages');
   return Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
@@ -52,7 +51,6 @@ const parameterAttributes = {
   max_tokens: 'gen_ai.request.max_tokens',
 };
 
-/** Temperature and other parameters of the request. */
 function parametersIn(attributes: AttributeLookup): Json {
   const invocation = fromJson(attributes.get('llm.invocation_parameters'));
   const members = Object.entries(parameterAttributes).map(

@@ -20,7 +20,7 @@ export const noLlm =
   'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY if the endpoint needs a key)';
 
 /** The body of a request to `/chat/completions`; the default `model` is the configured one. */
-export type ChatRequest = Readonly<Record<string, unknown>>;
+type ChatRequest = Readonly<Record<string, unknown>>;
 
 /** A model's answer to a chat request. */
 export interface Completion {
@@ -41,7 +41,6 @@ interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
   readonly answer: unknown;
 }
 
-/** Options of a request to the model. */
 export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -135,6 +134,7 @@ export class LlmEndpoint {
     };
     const begun = performance.now();
     const answer = await this.http.ask({ ...request, onHeaders }, limitMs);
+    // A header that is sent twice is a list.
     return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
   }
 }
@@ -152,6 +152,10 @@ function completionIn({ answer, ...figures }: TimedAnswer, redactor: Redactor): 
   new AnswerSize().add(JSON.stringify([message, body['usage']]), calls);
   return { ...figures, text: textOf(message['content']), message, body };
 }
+
+/** The header that assigns a model's call to a thread, if the thread's id fits into a header. */
+export const threadHeader = (thread: string | null | undefined): Record<string, string> =>
+  thread != null && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
 
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});

@@ -2,7 +2,6 @@ import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
 /** A label's value that matches all values. */
 const anyValue = '*';
-/** Prefix of the keys of kubernaut's labels. */
 const kubernautPrefix = 'kubernaut.io/';
 
 /**

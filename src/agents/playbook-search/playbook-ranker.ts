@@ -26,7 +26,6 @@ export interface RankExplanation {
   readonly matchedTerms: readonly string[];
 }
 
-/** A playbook found by a ranking. */
 export interface RankedPlaybook {
   readonly playbookId: string;
   /** 0 to 1, calibrated for every ranker: 0.70 separates relevant playbooks from noise. */
@@ -56,7 +55,6 @@ export interface PlaybookRanking {
 export interface PlaybookRanker {
   /** Changes whenever an equal search of an equal catalogue may have another result; absent: never. */
   readonly revision?: string;
-  /** Makes the ranking of a catalogue. */
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }
 

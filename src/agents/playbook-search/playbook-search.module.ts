@@ -36,7 +36,6 @@ export class PlaybookSearchModule {
     if (dataStorage) registry.register(getContextTool(dataStorage, playbooks.cacheTtlMs));
   }
 
-  /** The module with the configured source of playbooks. */
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const sourceProviders: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)

@@ -4,7 +4,6 @@ import type { PlaybookAnswerView } from './rest/playbook-search.dto.js';
 /** The answer of a search, by confidence descending. */
 export type PlaybookAnswer = Omit<PlaybookAnswerView, 'explanation'>;
 
-/** A search for playbooks. */
 export interface PlaybookSearch {
   readonly query: string;
   /** Lowest confidence shown, 0 to 1. */

@@ -6,7 +6,6 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
 import type { ContextRequest, DataStorageClient } from './data-storage/data-storage-client.js';
 
-/** Input of get_playbooks. */
 interface SearchInput {
   readonly query: string;
   readonly similarity_threshold: number;
@@ -100,7 +99,6 @@ export function getPlaybooksTool(
   });
 }
 
-/** Input of get_context. */
 interface ContextInput {
   readonly alert_fingerprint: string;
   readonly similarity_threshold: number;
@@ -159,7 +157,6 @@ export const getContextTool = (
     },
   });
 
-/** The request to the Data Storage service. */
 const requestOf = ({
   alert_fingerprint,
   similarity_threshold,

@@ -99,18 +99,15 @@ export class PlaybookVersionParams extends PlaybookIdParams {
   @Version({ example: '1.4.0' }) readonly version!: string;
 }
 
-/** Two versions of one playbook. */
 export class PlaybookDiffParams extends PlaybookIdParams {
   @Version({ example: '1.3.0' }) readonly from!: string;
   @Version({ example: '1.4.0' }) readonly to!: string;
 }
 
-/** The investigation whose shown playbooks are listed. */
 export class ShownQuery {
   @Text(256, { example: 'inv-2026-0117' }) readonly investigationId!: string;
 }
 
-/** Options of a read of one version. */
 export class VersionQuery {
   @OptionalText(256, {
     example: 'inv-2026-0117',
@@ -119,7 +116,6 @@ export class VersionQuery {
   readonly investigationId?: string;
 }
 
-/** Options of a list of versions. */
 export class VersionsQuery {
   @OptionalFlag({ default: false, example: true }) readonly include_disabled!: boolean;
 }

@@ -15,7 +15,6 @@ export interface PlaybookSkill {
   readonly digest: string;
   /** Bytes of the file. */
   readonly size: number;
-  /** The version of the playbook. */
   readonly key: VersionKey;
 }
 
@@ -65,7 +64,6 @@ const skillName = (id: string): string => {
   return hyphenated.slice(0, 64).replace(/-$/, '');
 };
 
-/** A playbook as a skill. */
 export function skillOf(row: PlaybookRow): PlaybookSkill {
   const frontmatter = frontmatterOf(row);
   const text = fileOf(row);

@@ -144,7 +144,6 @@ export class PlaybookVersionsController {
     return { ...identity(row), archived_at: row.updated_at, ...body };
   }
 
-  /** Whether and when a version was shown to an investigation. */
   private async shownTo(
     investigation_id: string,
     { id, version }: bodies.PlaybookVersionParams,

@@ -13,11 +13,9 @@ export const transitions = {
 
 type Transition = keyof typeof transitions;
 
-/** Whether a status allows a change. */
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
 
-/** A change of a version's status, by whom and why. */
 export interface StatusChange {
   readonly transition: Transition;
   readonly by: string;
@@ -51,7 +49,6 @@ export interface PlannedVersion {
 
 /** The result of planning: the versions to store, and those that are not stored. */
 export interface VersionPlan {
-  /** Versions to store. */
   readonly versions: readonly PlannedVersion[];
   /** Versions that exist with the same content. */
   readonly unchanged: readonly CreatePlaybookBody[];
@@ -101,6 +98,5 @@ export function planVersions(
   return { versions, unchanged, taken, notGreater };
 }
 
-/** Versions in ascending order. */
 const ascending = (proposed: readonly ProposedVersion[]): ProposedVersion[] =>
   [...proposed].sort((a, b) => compareVersions(a.playbook.version, b.playbook.version));

@@ -95,7 +95,6 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
   description: 'Latest versions, by playbook_id',
 }) {}
 
-/** A change of a version's status: author, time and reason. */
 export class StatusChangeView {
   @OneOfThese(playbookStatuses, 'active') readonly from_status!: PlaybookStatus;
   @OneOfThese(playbookStatuses, 'disabled') readonly to_status!: PlaybookStatus;
@@ -167,7 +166,6 @@ export class PlaybookStatusView extends PlaybookVersionKeyView {
   @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
 }
 
-/** The answer to a deprecation. */
 export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'deprecated') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
@@ -175,7 +173,6 @@ export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @Example('Use cluster-dns-cache instead') readonly deprecation_notice!: string;
 }
 
-/** The answer to an archiving. */
 export class PlaybookArchivedView extends PlaybookVersionKeyView {
   @OneOfThese(playbookStatuses, 'archived') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;

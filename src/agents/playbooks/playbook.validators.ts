@@ -3,11 +3,9 @@ import { compare, valid } from 'semver';
 import { isDeeperThan } from '../../base/common/json-depth.js';
 import { Ruled } from '../../web/rest/dto.js';
 
-/** Max characters of a version. */
 const maxVersionLength = 64;
 /** Max levels of a procedure. */
 const maxContentDepth = 32;
-/** Max labels of a playbook. */
 const maxLabels = 32;
 /** Max values of one label, and characters of a value. */
 const maxLabelValues = 20;
@@ -34,7 +32,6 @@ function fullVersion(text: string): string | null {
   return valid(`${major}.${minor}.${patch}${pre}`);
 }
 
-/** Whether a value is a valid id of a playbook. */
 export const isPlaybookId = (value: unknown): value is string =>
   typeof value === 'string' && idPattern.test(value);
 
@@ -49,10 +46,8 @@ export const Phrases = Ruled(
   (value) => Array.isArray(value) && value.length <= maxPhrases && value.every(isPhrase),
 );
 
-/** An id of a playbook. */
 export const PlaybookId = Ruled('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
 
-/** A semantic version. */
 export const Version = Ruled(
   'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
   (value) => typeof value === 'string' && isVersion(value),

@@ -17,13 +17,11 @@ import {
   transitions,
 } from './playbook-versions.js';
 
-/** Identifies a version of a playbook. */
 export interface VersionKey {
   readonly id: string;
   readonly version: string;
 }
 
-/** The outcome of using a playbook. */
 export interface Outcome {
   readonly success: boolean;
   /** An id of the caller's choice, so that an execution counts once even if it is reported again. */
@@ -139,7 +137,6 @@ export class PlaybooksRepository {
     );
   }
 
-  /** Finds a version; undefined if there is none. */
   async find(id: string, version: string): Promise<PlaybookRow | undefined> {
     const rows: PlaybookRow[] = await this.dataSource.query(
       `SELECT ${allFields} FROM playbook_catalog WHERE playbook_id = $1 AND version = $2`,

@@ -118,9 +118,10 @@ export const markSemanticFailureTool = (metrics: ToolMetricsService, audit: Audi
           throw error instanceof Problem ? misuse(error.detail) : error;
         });
       const { userId, keyId = null } = principal;
+      const caller = { userId, keyId, address: null, requestId };
       const target = `tool-metrics/executions/${executionId}`;
-      const action = { action: 'markSemanticFailure', target, project, status: 204, reason };
-      await audit.write({ userId, keyId, address: null, requestId, ...action });
+      // As the REST route that does the same is recorded.
+      await audit.write({ ...caller, action: 'markSemanticFailure', target, project, status: 204, reason });
       return { success: true, executionId };
     },
   });
@@ -131,13 +132,11 @@ export const readerOf = (principal: Principal, { project_id: named }: InProject)
 
 /** The members of an execution that a model can use. @param maxError max characters of its error */
 function membersOf(row: ExecutionView, maxError: number): object {
-  const { metricId: executionId, toolName: tool, executionTimeMs: durationMs } = row;
-  const { status, errorType, userId, investigationId, runId, traceId, semanticFailure: markedAsWrong } = row;
+  const { metricId: executionId, toolName: tool, status, errorType, executionTimeMs: durationMs } = row;
+  const { userId, investigationId, runId, traceId, project, semanticFailure: markedAsWrong } = row;
   const error = row.errorMessage && endsOf(row.errorMessage, maxError, 0);
   const { threadId } = row.metadata;
   const startedAt = row.recordedAt.toISOString();
-  return {
-    ...{ executionId, tool, status, errorType, error, startedAt, durationMs, markedAsWrong, userId },
-    ...{ investigationId, threadId, runId, traceId, project: row.project },
-  };
+  const outcome = { executionId, tool, status, errorType, error, startedAt, durationMs, markedAsWrong };
+  return { ...outcome, userId, investigationId, threadId, runId, traceId, project };
 }

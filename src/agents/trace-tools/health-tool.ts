@@ -27,7 +27,6 @@ export const getToolHealthTool = (health: ToolHealthService, circuits: CircuitsS
     },
   });
 
-/** The health of one tool. */
 async function healthOf(health: ToolHealthService, circuits: CircuitsService, tool: string): Promise<object> {
   const [report, { shouldBreak }, { messages: errors }, circuit] = await Promise.all([
     health.reportTool(tool),
@@ -44,9 +43,10 @@ async function attentionList(health: ToolHealthService): Promise<object> {
   const states = new Map(circuits.map(({ tool, state }) => [tool, state]));
   const needingAttention = toolReports
     .map((report) => ({ ...shown(report), circuit: states.get(report.toolName) }))
-    .filter(({ status: grade, now: { failingSince, recoveringSince }, circuit }) =>
-      [/degraded|unhealthy/.test(grade), failingSince, recoveringSince, circuit].some(Boolean),
-    )
+    .filter(({ status: grade, now: { failingSince, recoveringSince }, circuit }) => {
+      const isGradedBadly = grade === 'degraded' || grade === 'unhealthy';
+      return isGradedBadly || failingSince !== null || recoveringSince !== null || circuit !== undefined;
+    })
     .sort(({ now: a }, { now: b }) => failingFirst(a) - failingFirst(b) || b.failures - a.failures);
   const tools = needingAttention.slice(0, maxTools);
   return { status, summary, needAttention: needingAttention.length, tools };
@@ -59,13 +59,6 @@ const failingFirst = ({ failingSince }: ToolNowView): number => (failingSince ==
 function shown({ toolName: tool, status, why, now, issues, recommendations, ...hour }: ToolHealthNowView) {
   const { totalCalls, recentErrors, successRate, avgLatencyMs, p95LatencyMs, semanticFailures } = hour;
   const lastHour = { totalCalls, recentErrors, successRate, avgLatencyMs, p95LatencyMs, semanticFailures };
-  return {
-    tool,
-    status,
-    since: why.find(({ since }) => since)?.since,
-    now,
-    issues,
-    recommendations,
-    lastHour,
-  };
+  const since = why.find((reason) => reason.since !== null)?.since;
+  return { tool, status, since, now, issues, recommendations, lastHour };
 }

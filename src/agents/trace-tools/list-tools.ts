@@ -34,15 +34,15 @@ const noteBytes = 256;
 /**
  * A page of a list, cut to the size that an answer may have, with a note if more follows.
  * @param what the items, in the plural
- * @param form an item as the answer shows it, with excerpts of this share of their usual length
+ * @param show an item as the answer shows it, with excerpts of this share of their usual length
  */
 function paged<T extends object>(
   what: string,
   { data, pagination }: Listed<T>,
-  form: (item: T, share: number) => object = (item) => item,
+  show: (item: T, share: number) => object = (item) => item,
   limitBytes = maxBytes,
 ) {
-  const make = (share: number) => ({ data: data.map((item) => form(item, share)), pagination });
+  const make = (share: number) => ({ data: data.map((item) => show(item, share)), pagination });
   const answer = fitted(excerptShares, make, limitBytes - noteBytes);
   const { offset, total } = pagination;
   const next = offset + answer.data.length;
@@ -71,8 +71,8 @@ const fetchRuns = (reads: TraceReads): Tool =>
       },
     },
     answer: async (query, project) => {
-      const isNamed = (query.run_ids ?? query.thread_ids) !== undefined;
-      const filters = groupsOf(project, { kind: isNamed ? 'all' : 'agent', ...query });
+      const namesRuns = query.run_ids !== undefined || query.thread_ids !== undefined;
+      const filters = groupsOf(project, { kind: namesRuns ? 'all' : 'agent', ...query });
       return paged('runs', await reads.runs(filters, query));
     },
   });
@@ -142,8 +142,8 @@ const getRunDetails = (reads: TraceReads): Tool =>
       if (!data[0]) throw misuse(`Run ${id} not found`);
       const found = await reads.spans(spans, { limit: maxSpansOfRun, offset: 0, withAttributes: false });
       const shared = sharedIds(found.data);
-      const form = (span: SpanView, share: number): object => withoutShared(span, Object.keys(shared), share);
-      const page = paged('spans', found, form, maxBytesOfRun * (1 - figuresShare));
+      const show = (span: SpanView, share: number): object => withoutShared(span, Object.keys(shared), share);
+      const page = paged('spans', found, show, maxBytesOfRun * (1 - figuresShare));
       return {
         data: withinBytes(data[0], maxBytesOfRun * figuresShare),
         of_all_spans: shared,

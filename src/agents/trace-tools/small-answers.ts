@@ -11,8 +11,10 @@ const around = { before: 100, after: 200 };
  * @param place index in the text whose surroundings are shown as well; negative: none
  */
 export function excerptOf(text: string, share = 1, place = -1): string {
-  const [first, last] = [Math.floor(head * share), Math.floor(tail * share)];
-  const [from, to] = [place - around.before, place + around.after];
+  const first = Math.floor(head * share);
+  const last = Math.floor(tail * share);
+  const from = place - around.before;
+  const to = place + around.after;
   if (place < 0 || to <= first || from >= text.length - last) return endsOf(text, first, last);
   const beginningAndPlace = endsOf(text.slice(0, to), first, to - Math.max(first, from));
   const end = endsOf(text.slice(to), 0, last);
@@ -23,8 +25,8 @@ export function excerptOf(text: string, share = 1, place = -1): string {
 export function endsOf(text: string, first: number, last: number): string {
   const omitted = text.length - first - last;
   if (omitted <= 0) return text;
-  const [begin, end] = [text.slice(0, first), last > 0 ? text.slice(-last) : ''];
-  return `${begin} […${omitted} characters cut…] ${end}`.toWellFormed();
+  const end = text.slice(text.length - last);
+  return `${text.slice(0, first)} […${omitted} characters cut…] ${end}`.toWellFormed();
 }
 
 /** The attributes; values whose JSON is longer than an excerpt are replaced by one. */
@@ -68,12 +70,8 @@ export function withinBytes<T extends object>(answer: T, limitBytes: number): T 
     .filter((member): member is [string, unknown[]] => Array.isArray(member[1]))
     .map(([name, list]) => ({ name, list: [...list], bytes: bytesOf(list) }));
   while (bytes > limitBytes) {
-    const largest = lists.reduce((a, b) => (b.bytes > a.bytes ? b : a), {
-      name: '',
-      list: [] as unknown[],
-      bytes: 0,
-    });
-    if (largest.list.length === 0) break;
+    const [largest] = lists.toSorted((a, b) => b.bytes - a.bytes);
+    if (largest === undefined || largest.list.length === 0) break;
     // With the comma after it.
     const removedBytes = bytesOf(largest.list.pop()) + 1;
     largest.bytes -= removedBytes;

@@ -28,10 +28,9 @@ export const fetchSpansSummaryTool = (reads: TraceReads, unstored: () => number)
       if (!query.thread_ids && !query.run_ids && !query.trace_ids && !query.labels)
         throw misuse('threadIds, runIds, or labels is required');
       const summary = await reads.summary(spansOf(project, query));
-      const missing = unstored();
-      const note =
-        missing > 0 ? `${nextStep} ${missing} spans were taken and are not counted yet.` : nextStep;
-      return withinBytes({ ...summary, _note: note }, maxBytes);
+      const uncounted = unstored();
+      const note = uncounted > 0 ? ` ${uncounted} spans were taken and are not counted yet.` : '';
+      return withinBytes({ ...summary, _note: `${nextStep}${note}` }, maxBytes);
     },
   });
 
@@ -41,6 +40,7 @@ const maxFound = 25;
 const maxBytesInFull = 8 * maxBytes;
 /** Lengths of the excerpts, as shares of the usual length; the first with which the answer fits is used. */
 const excerptShares = [1, 0.5, 0.25, 0.1];
+/** The same for `full`: the first one cuts hardly anything. */
 const excerptSharesInFull = [1_000, 30, 5, 1];
 
 /** Shows single spans with their contents: excerpts, or `full`. */
@@ -53,25 +53,26 @@ export const getSpanContentTool = (reads: TraceReads): Tool =>
       full: { type: 'boolean', default: false, description: 'With everything that the spans carried' },
     },
     required: ['spanIds'],
-    answer: async ({ span_ids: ids, full = false }, project) => {
-      const wanted = distinctSpans(ids, maxSpans, 'retrieved');
+    answer: async ({ span_ids: spanIds, full = false }, project) => {
+      const wanted = distinctSpans(spanIds, maxSpans, 'retrieved');
       const { data: spans } = await reads.spans({ project, spanIds: wanted }, { limit: maxFound, offset: 0 });
       const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
       const notFound = wanted.filter((id) => !spans.some((span) => span.span_id === id));
-      const form = full ? inFull : inExcerpts;
-      return fitted(
-        full ? excerptSharesInFull : excerptShares,
-        (share) => ({ data: inOrder.map((span) => form(span, share)), not_found: notFound }),
-        full ? maxBytesInFull : maxBytes,
-      );
+      const make = (show: typeof inFull) => (share: number) => ({
+        data: inOrder.map((span) => show(span, share)),
+        not_found: notFound,
+      });
+      return full
+        ? fitted(excerptSharesInFull, make(inFull), maxBytesInFull)
+        : fitted(excerptShares, make(inExcerpts), maxBytes);
     },
   });
 
 /** A span with excerpts of its input and output, around the error that was found in them. */
 function inExcerpts(span: SpanView, share: number): object {
   const { input, output } = spanTextsOf(span);
-  const inOutput = placeOf(span.semantic_pattern, output, 'first');
-  const inInput = inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1;
+  const placeInOutput = placeOf(span.semantic_pattern, output, 'first');
+  const placeInInput = placeInOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1;
   return {
     span_id: span.span_id,
     trace_id: span.trace_id,
@@ -79,8 +80,8 @@ function inExcerpts(span: SpanView, share: number): object {
     kind: span.kind,
     duration_ms: span.duration_ms,
     status: span.status,
-    input_excerpt: excerptOf(input, share, inInput),
-    output_excerpt: excerptOf(output, share, inOutput),
+    input_excerpt: excerptOf(input, share, placeInInput),
+    output_excerpt: excerptOf(output, share, placeInOutput),
     error: span.error_message,
     model: span.model,
     ...(span.tool_name !== null && { tool_name: span.tool_name }),

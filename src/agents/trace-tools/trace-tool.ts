@@ -6,10 +6,9 @@ import type { Scope } from '../../web/contract/principal.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
-/** Max bytes of a trace tool's answer, as JSON: 32 KiB with the `success` that is added to it. */
+/** Max bytes of a trace tool's answer, as JSON: 32 KiB less the `success` that is added to it. */
 export const maxBytes = 32_768 - 64;
 
-/** Definition of a trace tool. */
 interface TraceToolSpec<Query> {
   readonly name: string;
   readonly description: string;
@@ -42,7 +41,7 @@ const projectId = {
   description: "One of the caller's projects",
 };
 
-/** A list of ids, as published. */
+/** The published schema of a list of ids. */
 export const ids = (description: string): JsonSchema => ({
   type: 'array',
   items: { type: 'string' },
@@ -67,22 +66,23 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
     fallback: (reason) => ({ success: false, error: reason }),
     refuses: ({ projectId: project }, caller) => project && foreignProject(caller, project),
     run: async (input, run) => {
-      const members = Object.entries(input).map(([name, value]) => {
-        const isList = spec.properties[name]?.['type'] === 'array';
-        return [name, isList ? listOf(value as Ids) : value] as const;
-      });
-      const isGiven = (required: string): boolean =>
-        members.some(([name, value]) => name === required && value !== undefined && !isBlank(value));
-      const missing = required.find((name) => !isGiven(name));
+      const members = new Map(
+        Object.entries(input).map(([name, value]) => {
+          const isList = spec.properties[name]?.['type'] === 'array';
+          return [name, isList ? idsIn(value as Ids) : value];
+        }),
+      );
+      const missing = required.find((name) => isEmpty(members.get(name)));
       if (missing !== undefined) throw misuse(`${missing} is required`);
-      const query = members.map(([name, value]) => [snakeCase(name), value]);
+      const query = [...members].map(([name, value]) => [snakeCase(name), value]);
       const project = input.projectId ?? run.context.projectId;
       return { success: true, ...(await answer(Object.fromEntries(query) as Query, project, run)) };
     },
   });
 }
 
-const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === '';
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || (typeof value === 'string' && value.trim() === '');
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, '_$&').toLowerCase();
 
 /** Properties whose lists may also be text: agents write one id as text, and several with commas. */
@@ -101,7 +101,7 @@ function withTextLists(properties: Readonly<Record<string, JsonSchema>>): Record
 type Ids = string | readonly string[];
 
 /** The ids of an input. @returns undefined if it has none */
-function listOf(given: Ids): readonly string[] | undefined {
+function idsIn(given: Ids): readonly string[] | undefined {
   const list = typeof given === 'string' ? given.split(',') : given;
   const present = list.map((id) => id.trim()).filter((id) => id !== '');
   return present.length > 0 ? present : undefined;

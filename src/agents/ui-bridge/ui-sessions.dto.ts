@@ -11,7 +11,6 @@ import {
   TextList,
 } from '../../web/rest/dto.js';
 
-/** A new session of a tab. */
 export class UiSessionView {
   @Example('uis_m3k0Zb0mQyWq1TtJ6l3x9A') readonly id!: string;
 }

@@ -23,7 +23,6 @@ export interface UiSession {
   readonly grant: UiGrant['status'] | null;
 }
 
-/** A call to store for a page. */
 export interface NewUiCall {
   readonly id: string;
   readonly session: string;
@@ -112,7 +111,6 @@ export class UiSessionsRepository {
     return this.update(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [id, caller, stream]);
   }
 
-  /** Records that a stream was closed. */
   async closeStream(stream: string): Promise<void> {
     await this.update(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
   }

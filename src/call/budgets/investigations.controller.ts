@@ -8,7 +8,6 @@ import type { Page } from '../../web/rest/page.js';
 import * as dto from './investigations.dto.js';
 import { InvestigationsService } from './investigations.service.js';
 
-/** Shows and changes budgets of investigations. */
 @ApiTags('investigations')
 @Scopes('tools:admin')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')

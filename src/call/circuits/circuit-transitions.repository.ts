@@ -128,7 +128,6 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
     await this.db.query(insertTransitions, [storableJson(transitions)]);
   }
 
-  /** Deletes transitions from before a time. */
   async deleteOlder(before: Date): Promise<void> {
     await this.db.query(deleteTransitions, [before]);
   }

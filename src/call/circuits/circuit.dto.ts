@@ -48,7 +48,6 @@ export class CircuitTransitionView {
   @NullableText(null, 'null: it happened by itself') readonly by!: string | null;
 }
 
-/** Rules by which a circuit opens. */
 export class CircuitRulesView {
   @Example(5, 'Tool faults in the window …') readonly faults!: number;
   @Example(0.5, "… that are at least this share of the window's calls") readonly minFailureRate!: number;

@@ -17,7 +17,6 @@ import { CircuitsController } from './circuits.controller.js';
 import { CircuitsService } from './circuits.service.js';
 import { KnownTools } from './known-tools.js';
 
-/** Names of metrics. */
 const stateName = 'toolkeeper_circuit_state';
 const transitionsName = 'toolkeeper_circuit_transitions_total';
 const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];

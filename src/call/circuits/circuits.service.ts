@@ -39,7 +39,6 @@ export class CircuitsService {
     return { ...stateOf(tool, tracked.breaker), ...history };
   }
 
-  /** States of all circuits that are not closed. */
   notClosed(): dto.CircuitListView {
     const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
     return { data };
@@ -87,7 +86,6 @@ export class CircuitsService {
 const viewsOf = (transitions: readonly CircuitTransition[]): dto.CircuitTransitionView[] =>
   transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
 
-/** The state of a circuit now. */
 function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
@@ -109,5 +107,4 @@ function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   };
 }
 
-/** A time in ISO 8601. */
 const iso = (at: number): string => new Date(at).toISOString();

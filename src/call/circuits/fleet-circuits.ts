@@ -67,12 +67,10 @@ export class FleetCircuits {
     return this.config.database.url !== undefined;
   }
 
-  /** Id of this replica. */
   get replica(): string {
     return this.replicas.id;
   }
 
-  /** Follows changes by other replicas. */
   follow(adopt: Adopt): void {
     const followed = { table: 'circuit_transitions', what: 'circuits' };
     this.follower.follow(followed, () => this.readChanges(adopt));
@@ -97,7 +95,6 @@ export class FleetCircuits {
     }
   }
 
-  /** Whether this replica is the one that probes. */
   mayProbe(tool: string): boolean {
     const lease = this.leases.get(tool);
     return lease !== undefined && lease.granted && lease.until > Date.now();

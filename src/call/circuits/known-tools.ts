@@ -21,7 +21,6 @@ export class KnownTools {
   /** Emits after each push. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
-  /** Replaces the list. */
   set(tools: readonly KnownTool[]): void {
     this.tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.changes.emit();

@@ -5,7 +5,6 @@ import { AnyObject, Example, OneOf, OneOfThese, OptionalObject } from '../../web
 export class QuestionsView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;
   @OneOfThese(['input_required'], 'input_required') readonly status!: 'input_required';
-  /** The questions by their names. */
   @AnyObject({
     example: { amount: { method: 'elicitation/create', params: { message: 'How many?' } } },
     description: 'Requests of MCP by name, such as `elicitation/create`',

@@ -45,7 +45,6 @@ export const retryLimit = 5;
 /** Status of a call whose tool waits for answers of the caller. */
 export const askingStatus = 'input_required';
 
-/** The data of a job. */
 export const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
 /** The storable part of a call. A live way to ask is dropped: the call asks in rounds. */

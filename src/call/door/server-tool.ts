@@ -21,7 +21,6 @@ export interface ServerOffer {
 
 /** The hidden tool of an MCP server. Reads, prompts and completions are calls of it. */
 export interface ServerTool extends Tool {
-  /** Name of the MCP server. */
   readonly server: string;
   /** The offer to a project, as its processes list it. */
   offer(project: string): ServerOffer;

@@ -9,7 +9,6 @@ import { CallReports } from './call-reports.js';
 import { ToolRegistry } from './tool-registry.js';
 import { defineTool, whole, words } from '../../web/contract/define-tool.js';
 
-/** A search result. */
 export interface FoundTool {
   readonly tool: Tool;
   /** 0 to 1; 0 if only a part of its name matches. */

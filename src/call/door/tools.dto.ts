@@ -227,7 +227,6 @@ export function ApiToolResponse(): MethodDecorator {
   return applyDecorators(ApiExtraModels(...models), ApiOkResponse({ schema: anyTool }));
 }
 
-/** A page of tools. */
 export function ApiToolListResponse(): MethodDecorator {
   const schema = {
     type: 'object',

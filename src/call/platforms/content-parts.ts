@@ -49,7 +49,6 @@ export function textOfPart(part: Part): string {
   return `[${`${part.kind} ${part.mime}`.trim()}, ${bytes} bytes${where}]`;
 }
 
-/** All parts as one text. */
 export const textOfParts = (parts: readonly Part[]): string => parts.map(textOfPart).join('\n');
 
 /**

@@ -3,7 +3,6 @@ import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './content-parts.js';
 
-/** A block of MCP's content. */
 type Block = JsonObject & { readonly type: string };
 /** A result in MCP's form, with blocks that clients accept. */
 export type McpResult = JsonObject & {

@@ -59,7 +59,6 @@ export const readableProblem = ({ code, detail, details }: Problem): ReadableAns
   value: details.fallback ?? `${code}: ${detail}`,
 });
 
-/** The answer as one text. */
 export const answerText = ({ value, parts }: ReadableAnswer): string =>
   parts ? textOfParts(parts) : textOf(value);
 

@@ -22,7 +22,6 @@ export const nameRules = {
 /** Anthropic's rule for the properties of a tool's input. */
 export const propertyNames: NameRule = { maxLength: 64, refused: /[^a-zA-Z0-9_.-]/g };
 
-/** Characters of the hash in an alias. */
 const hashLength = 8;
 
 /**

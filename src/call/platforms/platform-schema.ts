@@ -10,13 +10,11 @@ import { PlatformNames, propertyNames } from './platform-names.js';
  * each call.
  */
 
-/** A schema of an object. */
 export interface ObjectSchema extends JsonSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** A schema for platforms. */
 export interface PlatformSchema {
   readonly schema: ObjectSchema;
   /** Restores the tool's own property names in an input. */

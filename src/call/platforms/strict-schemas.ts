@@ -102,7 +102,6 @@ function strictObject(schema: JsonSchema, level: number, progress: Progress): Re
   };
 }
 
-/** A schema that also allows null. */
 function nullable(schema: Record<string, unknown>): Record<string, unknown> {
   const { type, enum: members, anyOf } = schema;
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...withNull(anyOf as object[], { type: 'null' })] };
@@ -117,11 +116,9 @@ function nullable(schema: Record<string, unknown>): Record<string, unknown> {
 const withNull = <T>(values: readonly T[], none: T): T[] =>
   values.some((value) => JSON.stringify(value) === JSON.stringify(none)) ? [...values] : [...values, none];
 
-/** The keywords of a schema that strict mode supports. */
 const supportedIn = (schema: JsonSchema): Record<string, unknown> =>
   Object.fromEntries(supported.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
 
-/** The types of an enum's members. */
 function typesOf(values: readonly unknown[]): string | string[] {
   const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
   return others.length === 0 ? type : [type, ...others];

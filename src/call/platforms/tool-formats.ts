@@ -55,7 +55,6 @@ export const toolFormats = {
   }),
 } as const;
 
-/** A platform's format of tools. */
 export type ToolFormat = keyof typeof toolFormats;
 export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
@@ -139,7 +138,6 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
     };
   }
 
-  /** Describes the properties of an object. */
   function describeProperties(
     { properties, required }: JsonSchema,
     within: readonly unknown[],

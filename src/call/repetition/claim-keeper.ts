@@ -5,7 +5,6 @@ import type { Claim, IdempotencyRepository } from './idempotency.repository.js';
 /** End of a claim: an outcome, or a release that makes the key usable again. */
 type End = { readonly outcome: string } | 'released';
 
-/** A claim of this replica. */
 interface HeldClaim {
   readonly claim: Claim;
   /** Set if the end is not stored yet. */
@@ -15,7 +14,6 @@ interface HeldClaim {
 /** Max wait of a caller for its outcome to be stored, in milliseconds; later it is stored after the answer. */
 const maxStoreMs = 2_000;
 
-/** Receives the failures of the keeper. */
 export interface KeeperReport {
   /** Called if the database could not be reached; the keeper tries again. */
   failed(error: unknown): void;

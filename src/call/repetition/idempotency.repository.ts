@@ -31,7 +31,6 @@ export type KeyState =
 /** A claim, as its row is found. */
 type HeldClaim = Pick<Claim, 'id' | 'scope'>;
 
-/** A row of idempotency_keys. */
 interface KeyRow {
   readonly input_hash: string;
   readonly claim: string;

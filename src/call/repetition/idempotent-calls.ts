@@ -22,7 +22,6 @@ export interface KeyedCall extends Pick<
   readonly deadline: Deadline;
   /** Cancelled when the caller disconnects. */
   readonly cancellation?: Cancellation | undefined;
-  /** Whether the tool is declared idempotent. */
   readonly idempotent: boolean;
   /** The outcome without the secrets in it, for storage. */
   readonly withoutSecrets: (outcome: ToolOutcome) => ToolOutcome;

@@ -14,7 +14,6 @@ import { IdempotencyRepository } from './idempotency.repository.js';
 import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
-/** Name of the metric. */
 const cacheBytes = 'toolkeeper_result_cache_bytes';
 /** Max bytes of cached results, as JSON. */
 const maxCachedBytes = 67_108_864;
@@ -82,7 +81,6 @@ export class RepetitionModule implements OnApplicationBootstrap, OnApplicationSh
   }
 }
 
-/** Logs the trouble of the keeper. */
 function logTrouble(logger: Logger): KeeperReport {
   return {
     failed: (error) =>

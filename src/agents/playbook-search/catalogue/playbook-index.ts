@@ -22,14 +22,12 @@ import { explainSearch } from './search-explanation.js';
 /** Max cached ids over all sets of labels, about 40 MB. Agents of one cluster share a few dozen sets. */
 const maxCachedIds = 1_000_000;
 
-/** The result of one search. */
 interface SearchResult {
   readonly answer: PlaybookAnswer;
   /** See `Ranked.degraded`. */
   readonly degraded: string | undefined;
   /** All playbooks that the ranker returned. */
   readonly ranked: readonly RankedPlaybook[];
-  /** All playbooks of the catalogue, by id. */
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
 }
 

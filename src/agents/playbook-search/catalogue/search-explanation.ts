@@ -8,7 +8,6 @@ export interface SearchTrail {
   /** All playbooks of the catalogue. */
   readonly playbooks: Iterable<SearchablePlaybook>;
   readonly hidden: readonly HiddenPlaybook[];
-  /** The caller's labels. */
   readonly asked: AskedLabels;
   /** All scored playbooks, best first. */
   readonly ranked: readonly RankedPlaybook[];

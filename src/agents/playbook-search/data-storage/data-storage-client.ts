@@ -28,7 +28,6 @@ const maxDescriptionLength = 10_000;
 /** Origin of an answer: the service, or the cache because the service failed. */
 export type AnswerOrigin = 'fetched' | 'stale';
 
-/** Observes the requests to the Data Storage service. */
 export interface DataStorageObserver {
   /** Called after each attempt. */
   tried(report: TryReport): void;
@@ -110,7 +109,6 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.settings.deadlineMs;
   }
 
-  /** The state of the client's circuit. */
   get circuitState(): CircuitKind {
     return this.circuit.current().kind;
   }
@@ -159,7 +157,6 @@ export class DataStorageClient implements OnApplicationShutdown {
     }
   }
 
-  /** Asks the service, and keeps the answer for later failures. */
   private async askAndCache<T extends object>(
     key: string,
     question: Question<T>,

@@ -11,7 +11,6 @@ import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
 import { type AnswerOrigin, DataStorageClient, type DataStorageObserver } from './data-storage-client.js';
 
-/** Names of metrics. */
 const triesMetric = 'toolkeeper_data_storage_tries_total';
 const answersMetric = 'toolkeeper_data_storage_answers_total';
 const durationsMetric = 'toolkeeper_data_storage_try_duration_seconds';
@@ -73,7 +72,6 @@ export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorag
   { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
 ];
 
-/** The client as a source of playbooks. */
 const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   kind: 'data_storage',
   maxMs: client.maxMs,
@@ -82,7 +80,6 @@ const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   search: (search, signal) => client.searchPlaybooks(search, signal),
 });
 
-/** Metrics of the Data Storage service. */
 export const dataStorageMetrics = [
   counter(triesMetric, 'Attempts of requests to the Data Storage service, by result', 'result'),
   counter(

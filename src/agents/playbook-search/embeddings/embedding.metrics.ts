@@ -6,7 +6,6 @@ export const degradedSearchesMetric = 'toolkeeper_playbook_searches_degraded_tot
 export const vectorsMetric = 'toolkeeper_playbook_vectors';
 export const upMetric = 'toolkeeper_playbook_embeddings_up';
 
-/** Metrics of the embeddings of playbooks. */
 export const embeddingMetrics = [
   histogram(
     durationsMetric,

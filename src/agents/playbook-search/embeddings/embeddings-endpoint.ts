@@ -17,7 +17,6 @@ export type EmbeddingKind = 'query' | 'document';
 
 /** Retries and timeouts of one kind of text. */
 interface EndpointRetries extends RetrySettings {
-  /** Timeout of one request. */
   readonly timeoutMs: number;
 }
 
@@ -28,7 +27,6 @@ const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
 
 /** Max texts per request: the default limit of text-embeddings-inference. */
 const maxTextsPerRequest = 32;
-/** Max bytes of an answer. */
 const maxAnswerBytes = 33_554_432;
 const neverAborted = new AbortController().signal;
 
@@ -111,7 +109,6 @@ function vectorsIn(answer: unknown, count: number): Float32Array[] {
   return vectors;
 }
 
-/** An entry of an answer. */
 interface Datum {
   readonly index?: number;
   readonly embedding?: unknown;

@@ -30,7 +30,6 @@ import {
 const gatherMs = 250;
 /** Pause before failed embeddings are retried. */
 const retryMs = 5_000;
-/** Playbooks per request to the endpoint. */
 const playbooksPerRequest = 8;
 
 /** The scale of a model's cosines. @param cut cosine from which a playbook is relevant */
@@ -72,7 +71,6 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     (error) => this.reportOutcome('document', error),
   );
   private readonly calibration: EmbeddingCalibration;
-  /** The present catalogue. */
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
   /** The catalogue whose playbooks all have their vectors. */
   private embeddedCatalogue: readonly EmbeddablePlaybook[] | undefined;
@@ -130,7 +128,6 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     this.loop.hasten(gatherMs);
   }
 
-  /** The state for health and metrics. */
   state(): EmbeddingsState {
     return {
       provider: this.endpoint?.id ?? 'lexical',
@@ -283,7 +280,6 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   }
 }
 
-/** The texts to embed for a playbook. */
 function jobOf(playbook: EmbeddablePlaybook): EmbeddingJob {
   const passages = passagesOf(playbook);
   const { playbook_id, version } = playbook;

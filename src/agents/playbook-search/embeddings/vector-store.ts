@@ -19,7 +19,6 @@ export interface SemanticScores {
   readonly degraded: string | undefined;
 }
 
-/** The vector of a playbook. */
 export interface VectorEntry {
   readonly playbook_id: string;
   readonly version: string;

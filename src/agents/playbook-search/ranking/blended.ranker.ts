@@ -43,7 +43,6 @@ export class BlendedRanker implements PlaybookRanker {
  */
 const extraNearest = 100;
 
-/** The scores of one playbook. */
 interface Scored {
   readonly playbookId: string;
   /** Its result by words, if found by words. */

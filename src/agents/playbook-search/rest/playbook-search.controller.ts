@@ -15,7 +15,6 @@ const maxExplained = 200;
 
 /** Prefix of parameters that are labels: `label.environment=production`. */
 const labelPrefix = 'label.';
-/** Max labels of a search. */
 const maxLabels = 32;
 const dtoPipe = new DtoPipe();
 
@@ -101,7 +100,6 @@ export class PlaybookSearchController {
     return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
   }
 
-  /** Searches, and explains the result. */
   private async explain(query: RestSearch): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;

@@ -19,7 +19,6 @@ import { retryAtStart } from '../../../base/database/transient-error.js';
 import type { PlaybookImportView } from '../playbook-views.dto.js';
 import { isObject } from '../../../base/common/json.js';
 
-/** Content types of YAML. */
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
 const importRoute = '/api/v1/playbooks/import';
 

@@ -45,14 +45,14 @@ export interface Issue {
 }
 
 /** The model's findings in one span. */
-export interface SpanAnalysis {
+interface SpanAnalysis {
   readonly span_id: string;
   readonly issue_title: string;
   readonly issues: readonly Issue[];
 }
 
 /** A pattern that a model found over several spans. */
-export interface Correlation {
+interface Correlation {
   readonly spans: readonly string[];
   readonly pattern: string;
   readonly description: string;
@@ -82,18 +82,18 @@ export function readAnswer(answerText: string, spans: readonly AnalysedSpan[]): 
     const empty = { span_analyses: [], correlations: [], recommendations: [] };
     return { overall_assessment: answerText, ...empty, _raw_response: answerText };
   }
-  const asked = new Map(spans.map((span) => [span.span_id, span]));
+  const spansById = new Map(spans.map((span) => [span.span_id, span]));
   return {
     overall_assessment: textIn(answer.overall_assessment),
-    span_analyses: listIn(answer.span_analyses).flatMap((each) => spanAnalysesIn(each, asked)),
+    span_analyses: listIn(answer.span_analyses).flatMap((each) => spanAnalysesIn(each, spansById)),
     correlations: listIn(answer.correlations).flatMap((each) => correlationsIn(each)),
     recommendations: listIn(answer.recommendations).filter((each) => typeof each === 'string'),
   };
 }
 
-/** Merges the answers about batches. The model's own counts of issues are ignored. @param known ids of all analysed spans */
-export function mergeAnswers(answers: readonly BatchAnalysis[], known: ReadonlySet<string>): Analysis {
-  const hasBatches = answers.length > 1;
+/** Merges the answers about batches. The model's own counts of issues are ignored. @param spanIds all analysed spans */
+export function mergeAnswers(answers: readonly BatchAnalysis[], spanIds: ReadonlySet<string>): Analysis {
+  const hasSeveralBatches = answers.length > 1;
   const spans = answers.flatMap(({ span_analyses: found }) => found);
   const issues = spans.flatMap((span) => span.issues);
   const raw = answers.flatMap(({ _raw_response: text }) => text ?? []).join('\n');
@@ -101,7 +101,7 @@ export function mergeAnswers(answers: readonly BatchAnalysis[], known: ReadonlyS
   return {
     overall_assessment: answers
       .map(({ overall_assessment: answerText }, index) =>
-        hasBatches ? `[Batch ${index + 1}] ${answerText}` : answerText,
+        hasSeveralBatches ? `[Batch ${index + 1}] ${answerText}` : answerText,
       )
       .join('\n'),
     issue_count: {
@@ -110,7 +110,10 @@ export function mergeAnswers(answers: readonly BatchAnalysis[], known: ReadonlyS
       low: issues.filter(({ severity }) => severity === 'low').length,
     },
     span_analyses: spans,
-    correlations: correlations.map((each) => ({ ...each, spans: each.spans.filter((id) => known.has(id)) })),
+    correlations: correlations.map((each) => ({
+      ...each,
+      spans: each.spans.filter((id) => spanIds.has(id)),
+    })),
     recommendations: [...new Set(answers.flatMap(({ recommendations }) => recommendations))],
     ...(raw !== '' && { _raw_response: raw }),
   };
@@ -142,9 +145,9 @@ const textIn = (value: unknown): string => (typeof value === 'string' ? value : 
 const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** @returns a list of one, or an empty one if the value is unusable; as `issuesIn` and `correlationsIn` */
-function spanAnalysesIn(value: unknown, asked: ReadonlyMap<string, AnalysedSpan>): SpanAnalysis[] {
+function spanAnalysesIn(value: unknown, spansById: ReadonlyMap<string, AnalysedSpan>): SpanAnalysis[] {
   if (!isObject(value)) return [];
-  const span = asked.get(textIn(value.span_id));
+  const span = spansById.get(textIn(value.span_id));
   if (!span) return [];
   const issues = listIn(value.issues).flatMap((each) => issuesIn(each, span));
   return [{ span_id: span.span_id, issue_title: textIn(value.issue_title), issues }];

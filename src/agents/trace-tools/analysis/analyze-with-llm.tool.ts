@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../base/common/json.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import { noLlm } from '../../llm/llm.module.js';
-import type { Tool, ToolRun } from '../../../web/contract/tool.js';
+import { noLlm, threadHeader } from '../../llm/llm.module.js';
+import type { Tool } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { SpanView } from '../../../records/spans/reads/trace-views.dto.js';
 import { spanTextsOf } from '../../../records/spans/ingest/span-texts.js';
@@ -21,7 +21,6 @@ interface AnalyzeQuery {
   readonly context?: string;
 }
 
-/** The services behind the tool. */
 interface AnalysisServices {
   /** Undefined if no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
@@ -45,14 +44,16 @@ export const analyzeWithLlmTool = ({ analyst, reads, onAnalysed }: AnalysisServi
     timeoutMs,
     openWorld: true,
     upstream: 'The store of spans or the language model',
-    answer: async ({ span_ids: asked, focus, context }, project, run) => {
-      const wanted = distinctSpans(asked, maxSpans, 'analyzed');
+    answer: async ({ span_ids: spanIds, focus, context }, project, run) => {
+      const wanted = distinctSpans(spanIds, maxSpans, 'analyzed');
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
       const page = { limit: wanted.length * maxPerId, offset: 0 };
       const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(withTexts);
       const missing = wanted.filter((id) => !spans.some((span) => span.span_id === id));
       if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
-      const headers = { 'x-label': 'analyze_with_llm', ...threadHeader(spans, run) };
+      // The model's calls belong to the spans' thread, else to the caller's.
+      const thread = spans.find((span) => span.thread_id !== null)?.thread_id ?? run.context.threadId;
+      const headers = { 'x-label': 'analyze_with_llm', ...threadHeader(thread) };
       const usage = { inputTokens: 0, outputTokens: 0 };
       const onUsage = (spent: JsonObject): void => {
         usage.inputTokens += Math.max(0, Number(spent['prompt_tokens']) || 0);
@@ -65,7 +66,7 @@ export const analyzeWithLlmTool = ({ analyst, reads, onAnalysed }: AnalysisServi
       await onAnalysed(analysis, spans);
       return {
         focus,
-        spans_analyzed: spans.length - failed.flatMap(({ span_ids: ids }) => ids).length,
+        spans_analyzed: spans.length - failed.flatMap((batch) => batch.span_ids).length,
         ...(missing.length > 0 && { not_found: missing }),
         ...(failed.length > 0 && { failed_batches: failed }),
         analysis,
@@ -78,13 +79,8 @@ export const analyzeWithLlmTool = ({ analyst, reads, onAnalysed }: AnalysisServi
 /** A span with its input and output; with all its attributes as output if neither is found in them. */
 function withTexts({ attribute = {}, ...span }: SpanView): AnalysedSpan {
   const { input, output } = spanTextsOf({ kind: span.kind, attribute });
-  return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };
-}
-
-/** The header that puts the model's calls into the spans' thread, otherwise into the caller's. */
-function threadHeader(spans: readonly AnalysedSpan[], { context }: ToolRun): Record<string, string> {
-  const thread = spans.find((span) => span.thread_id !== null)?.thread_id ?? context.threadId;
-  return thread !== undefined && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
+  const hasTexts = input !== '' || output !== '';
+  return { ...span, input, output: hasTexts ? output : JSON.stringify(attribute) };
 }
 
 function throwToolFailure(error: unknown): never {

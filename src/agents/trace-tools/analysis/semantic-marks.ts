@@ -40,23 +40,23 @@ export class SemanticMarks {
   async markAnalysed({ span_analyses: analyses }: Analysis, spans: readonly AnalysedSpan[]): Promise<void> {
     await this.recorder.catchUp();
     for (const { span_id: id, issues } of analyses) {
-      const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
-      const span = spans.find((span) => span.span_id === id && span.execution_id !== null);
-      if (!severe || !span?.execution_id || !span.key_id) continue;
-      const reason = `${severe.explanation}: ${severe.data_snippet}`;
+      const severeIssue = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
+      const span = spans.find((each) => each.span_id === id && each.execution_id !== null);
+      if (!severeIssue || !span?.execution_id || !span.key_id) continue;
+      const reason = `${severeIssue.explanation}: ${severeIssue.data_snippet}`;
       await this.mark({ executionId: span.execution_id, keyId: span.key_id, reason });
     }
   }
 
-  /** Marks the waiting ones in turn. Stops at the first error; the rest follows with the next `markReported`. */
+  /** Marks the executions of waiting failures in turn. After an error, the rest follows with the next `markReported`. */
   private async markWaiting(): Promise<void> {
     this.isMarking = true;
     try {
       while (this.waiting.size > 0) {
-        const round = [...this.waiting];
+        const failures = [...this.waiting];
         // The execution of a recent call may not be in the database yet.
         await this.recorder.catchUp();
-        for (const [key, failure] of round) {
+        for (const [key, failure] of failures) {
           await this.mark(failure);
           this.waiting.delete(key);
         }
