@@ -152,7 +152,11 @@ export class AssistantService {
       this.turns.begin(caller, async () => {
         const runId = newId();
         const changed = await this.repository.change(caller, id, (chat, messages) => {
-          refuseRunning(chat);
+          if (chat.state === 'running')
+            throw new Problem(
+              'conflict',
+              'A turn of this chat runs (turn_running): wait for its end, or stop it',
+            );
           const columns = prepare(chat, messages);
           const next = lastCalls(messages).find((part) => awaitsApproval(part) || mayRun(part));
           if (next && awaitsApproval(next)) return { ...columns, state: 'waiting' };
@@ -185,15 +189,9 @@ export class AssistantService {
   }
 }
 
-/** @throws Problem `conflict` if a turn runs */
-function refuseRunning({ state }: Chat): void {
-  if (state !== 'running') return;
-  throw new Problem('conflict', 'A turn of this chat runs (turn_running): wait for its end, or stop it');
-}
-
 const lastCalls = (messages: readonly ChatMessage[]): CallPart[] => callsIn(messages.at(-1) ?? { parts: [] });
 
-/** Denies the calls that wait for an approval, and those behind the first of them, which were not run, either. */
+/** Denies the first call that waits for an approval and all behind it, which have not run either. */
 function denyWaiting(messages: readonly ChatMessage[]): void {
   const calls = lastCalls(messages);
   const firstWaiting = calls.findIndex(awaitsApproval);
@@ -217,8 +215,9 @@ function rewindTo(messages: ChatMessage[], messageId: string): void {
   messages.length = index;
 }
 
-const listView = ({ id, title, state, error, usage, createdAt, updatedAt }: Chat): dto.ListedChatView => ({
-  ...{ id, title, state, error, usage, createdAt, updatedAt },
-});
+function listView(chat: Chat): dto.ListedChatView {
+  const { id, title, state, error, usage, createdAt, updatedAt } = chat;
+  return { id, title, state, error, usage, createdAt, updatedAt };
+}
 
 const chatNotFound = (id: string): Problem => new Problem('not_found', `There is no chat ${id}`);

@@ -73,14 +73,15 @@ export class ChatTools {
       ({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools',
     );
     const newestCalls = messages.flatMap(callsIn).reverse();
-    const used = newestCalls.flatMap((call) => [...foundBy(call), call.toolName]);
+    const usedNames = newestCalls.flatMap((call) => [...foundBy(call), call.toolName]);
     const query = textIn(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
     const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, origin);
-    const wantedNames = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
-    const wanted = wantedNames.flatMap(
-      (name) => callable.find((tool) => tool === this.registry.find(name)) ?? [],
+    const matchingNames = (data as ToolDefinition[]).map(({ name }) => name);
+    const others = [...usedNames, ...matchingNames].flatMap((name) => this.registry.find(name) ?? []);
+    return [...new Set([...always, ...others.filter((tool) => callable.includes(tool))])].slice(
+      0,
+      maxOffered,
     );
-    return [...new Set([...always, ...wanted])].slice(0, maxOffered);
   }
 
   /**
@@ -101,19 +102,6 @@ export class ChatTools {
     return this.door.accept(this.requestOf(part, origin), isAsked).then(() => undefined, refusalText);
   }
 
-  private requestOf({ toolName, input }: CallPart, origin: CallOrigin): CallRequest {
-    const { chatId, project, principal, uiSession } = origin;
-    const schema = this.registry.find(toolName)?.definition.inputSchema;
-    const context = {
-      ...{ userId: principal.userId, requestId: newId(), projectId: project },
-      ...{ investigationId: investigationOf(chatId), threadId: chatId },
-      ...(uiSession !== undefined && { uiSession }),
-    };
-    // The model was shown a schema that its platform supports.
-    const restored = schema ? platformSchema(schema).restored(input) : input;
-    return { tool: toolName, input: restored, principal, context };
-  }
-
   /**
    * Runs a call through the door and stores its outcome in the part. A call that ran before gets its earlier outcome.
    * @param onQuestion called when the tool asks the person a question, and when the question is over
@@ -122,17 +110,29 @@ export class ChatTools {
     const tool = this.registry.find(part.toolName);
     const idempotencyKey = `${origin.chatId}/${origin.turn}/${part.toolCallId}`;
     try {
-      const { outcome } = await this.door.call({
-        ...this.requestOf(part, origin),
-        idempotencyKey,
-        asks: this.asksFor(part, origin, onQuestion),
-      });
-      const isMcp = tool?.definition.kind === 'mcp';
-      const output = storedOutcome(keptOutcomeOf(tool, outcome), isMcp);
+      const asks = this.asksFor(part, origin, onQuestion);
+      const { outcome } = await this.door.call({ ...this.requestOf(part, origin), idempotencyKey, asks });
+      const output = storedOutcome(keptOutcomeOf(tool, outcome), tool?.definition.kind === 'mcp');
       Object.assign(part, { state: 'output-available', output });
     } catch (error) {
       Object.assign(part, { state: 'output-error', errorText: refusalText(error) });
     }
+  }
+
+  private requestOf({ toolName, input }: CallPart, origin: CallOrigin): CallRequest {
+    const { chatId, project, principal, uiSession } = origin;
+    const schema = this.registry.find(toolName)?.definition.inputSchema;
+    const context = {
+      userId: principal.userId,
+      requestId: newId(),
+      projectId: project,
+      investigationId: investigationOf(chatId),
+      threadId: chatId,
+      ...(uiSession !== undefined && { uiSession }),
+    };
+    // The model was shown a schema that its platform supports.
+    const restored = schema ? platformSchema(schema).restored(input) : input;
+    return { tool: toolName, input: restored, principal, context };
   }
 
   /** Passes questions of the tool to the person: as `question` of the call's part. */
@@ -142,12 +142,12 @@ export class ChatTools {
       else delete part.question;
       onQuestion();
     };
-    const live: Asks['live'] = ({ params }, over) => {
+    const live: Asks['live'] = ({ params }, ended) => {
       const channel = {
         send: (questionId: string) => show({ questionId, params }),
         withdraw: () => undefined,
       };
-      return this.questions.ask(principal, channel, over).finally(() => show());
+      return this.questions.ask(principal, channel, ended).finally(() => show());
     };
     return { capabilities: { elicitation: { form: {}, url: {} } }, live };
   }

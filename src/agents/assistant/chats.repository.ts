@@ -42,7 +42,7 @@ interface RunState {
 }
 
 /** SQL: the end of a run's lease, which each write renews. A run whose lease is over counts as dead. */
-const lease = `now() + interval '10 seconds'`;
+const leaseEnd = `now() + interval '10 seconds'`;
 const isDead = `state = 'running' AND held_until < now()`;
 /** Columns of `Chat`. */
 const columns = `
@@ -141,11 +141,11 @@ export class ChatsRepository {
       const before = await this.find(owner, id, db);
       if (!before) return undefined;
       const messages = await this.messages(id, undefined, db);
-      const changed = apply(before, messages);
-      const assignments = Object.keys(changed).map((name, index) => `${name} = $${index + 2}, `);
+      const columnValues = apply(before, messages);
+      const assignments = Object.keys(columnValues).map((name, index) => `${name} = $${index + 2}, `);
       await db.query(
-        `UPDATE assistant_chats SET ${assignments.join('')} held_until = ${lease}, error = NULL, updated_at = now() WHERE id = $1`,
-        [id, ...(Object.values(changed) as unknown[])],
+        `UPDATE assistant_chats SET ${assignments.join('')} held_until = ${leaseEnd}, error = NULL, updated_at = now() WHERE id = $1`,
+        [id, ...(Object.values(columnValues) as unknown[])],
       );
       await db.query('DELETE FROM assistant_messages WHERE chat_id = $1', [id]);
       await db.query(
@@ -164,17 +164,24 @@ export class ChatsRepository {
   write(id: string, runId: string, state: RunState, end?: RunEnd): Promise<boolean> {
     const { usage, message, from, position } = state;
     const parts = message.parts.slice(from).map((part, index) => ({ place: from + index, part }));
+    const { state: endState = null, error = null } = end ?? {};
+    const errorText = error === null ? null : sanitisedText(error);
     return this.changesRow(
       `WITH run AS (
-         UPDATE assistant_chats SET held_until = ${lease}, usage = $3, updated_at = now(),
+         UPDATE assistant_chats SET held_until = ${leaseEnd}, usage = $3, updated_at = now(),
            state = CASE WHEN state = 'running' THEN coalesce($6::text, state) ELSE state END,
            error = CASE WHEN state = 'running' THEN $7::text ELSE error END
          WHERE id = $1 AND run_id = $2 AND (state = 'running' OR $6::text IS NOT NULL) RETURNING id
        ), ${from > 0 ? putParts : putMessage}
        SELECT 1 FROM run`,
       [
-        ...[id, runId, storableJson(usage), position, storableJson(from > 0 ? parts : message)],
-        ...[end?.state ?? null, end?.error != null ? sanitisedText(end.error) : null],
+        id,
+        runId,
+        storableJson(usage),
+        position,
+        storableJson(from > 0 ? parts : message),
+        endState,
+        errorText,
       ],
     );
   }

@@ -184,8 +184,12 @@ export class TurnRun {
   private requestMissingApproval(part: CallPart): void {
     const approval = this.tools.approvalFor(part);
     if (!approval) return;
-    const note = part.approval && toolChangedNote;
-    Object.assign(part, { state: 'approval-requested', approval: { ...approval, note } });
+    const note = 'The tool has changed since you agreed: this call was not run';
+    const isAskedAgain = part.approval !== undefined;
+    Object.assign(part, {
+      state: 'approval-requested',
+      approval: { ...approval, ...(isAskedAgain && { note }) },
+    });
   }
 
   /** The origin of the turn's calls, with the caller's present rights. */
@@ -200,23 +204,26 @@ export class TurnRun {
     const { maxTokens, maxCost } = this.limits;
     const { inputTokens, outputTokens, cost } = this.usage;
     const tokens = inputTokens + outputTokens;
-    const advice = 'begin another chat';
     if (stepsIn(this.message).length >= maxSteps)
       return `A turn may take ${maxSteps} steps, and this one has: send another message to go on`;
     if (maxTokens > 0 && tokens >= maxTokens)
-      return `This chat has used ${tokens} tokens of the ${maxTokens} it may (ASSISTANT_MAX_TOKENS): ${advice}`;
+      return `This chat has used ${tokens} tokens of the ${maxTokens} it may (ASSISTANT_MAX_TOKENS): begin another chat`;
     if (maxCost > 0 && cost !== null && cost >= maxCost)
-      return `This chat has cost $${cost.toFixed(2)} of the $${maxCost} it may (ASSISTANT_MAX_COST): ${advice}`;
+      return `This chat has cost $${cost.toFixed(2)} of the $${maxCost} it may (ASSISTANT_MAX_COST): begin another chat`;
     return undefined;
   }
 
   /** Adds to the usage of the chat. An unknown cost stays unknown until a known one is added. */
   private addUsage(more: Partial<ChatUsageView>): void {
-    const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
+    const sum = (name: keyof ChatUsageView): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
     const isCostKnown = this.usage.cost !== null || (more.cost ?? null) !== null;
-    const cost = isCostKnown ? sum('cost') : null;
-    const [steps, calls] = [sum('steps'), sum('calls')];
-    this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
+    this.usage = {
+      steps: sum('steps'),
+      calls: sum('calls'),
+      inputTokens: sum('inputTokens'),
+      outputTokens: sum('outputTokens'),
+      cost: isCostKnown ? sum('cost') : null,
+    };
   }
 
   /**
@@ -245,9 +252,6 @@ export class TurnRun {
     return { state: 'failed', error: 'The turn failed within the server; its log has the reason' };
   }
 }
-
-/** Shown when an approval is requested again. */
-const toolChangedNote = 'The tool has changed since you agreed: this call was not run';
 
 /** Id of a call: nine letters and digits, because some endpoints accept nothing else. The same if a turn is resumed. */
 const idOfCall = (turn: number, step: number, index: number): string =>

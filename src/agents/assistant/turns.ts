@@ -66,8 +66,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     this.interruptAll();
-    const finished = [...this.runs.values()].map((running) => running.finished);
-    await Promise.all([this.cleaner.stop(), ...finished]);
+    await Promise.all([this.cleaner.stop(), ...[...this.runs.values()].map(({ finished }) => finished)]);
   }
 
   /**
@@ -144,9 +143,11 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** The caller with its present rights: its key may lose some, or be revoked, while a turn runs. */
   private withPresentRights(caller: Principal): Principal {
-    const known = caller.keyId === undefined || caller.token ? caller : this.keys.withId(caller.keyId);
-    if (known) return known;
-    throw new NoAnswer('The key of this turn has expired or was revoked');
+    // Callers without a stored key: without any key, or with an access token.
+    if (caller.keyId === undefined || caller.token) return caller;
+    const present = this.keys.withId(caller.keyId);
+    if (!present) throw new NoAnswer('The key of this turn has expired or was revoked');
+    return present;
   }
 
   /** Ends all runs at this server, because it stops. */
@@ -171,7 +172,9 @@ function nextChange(run: TurnRun, heartbeatMs: number): Promise<void> {
 
 /** The first chunk of a turn. */
 const startOf = ({ id, metadata }: ChatMessage): Chunk => ({
-  ...{ type: 'start', messageId: id, messageMetadata: metadata },
+  type: 'start',
+  messageId: id,
+  messageMetadata: metadata,
 });
 
 /** The last chunks of a turn. */

@@ -44,6 +44,9 @@ const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'mode
 /** SQL: forgets the last run. */
 const resetRun = `status = 'draft', result = NULL, error = NULL`;
 
+/** SQL: whether an experiment belongs to the project $1 and was made from the span $2, if that is not null. */
+const isOfSpan = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
+
 /** A value for a column; objects become JSON. */
 const columnValue = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? storableJson(value) : value;
@@ -62,11 +65,10 @@ export class ExperimentsRepository {
     );
   }
 
-  async count(project: string): Promise<number> {
-    const [row] = await this.db.query<{ total: number }[]>(
-      `SELECT count(*)::int AS total FROM experiments WHERE project = $1`,
-      [project],
-    );
+  /** The number of a project's experiments. @param spanId the original span; null: any */
+  async count(project: string, spanId: string | null): Promise<number> {
+    const sql = `SELECT count(*)::int AS total FROM experiments WHERE ${isOfSpan}`;
+    const [row] = await this.db.query<{ total: number }[]>(sql, [project, spanId]);
     return row?.total ?? 0;
   }
 
@@ -76,18 +78,14 @@ export class ExperimentsRepository {
     spanId: string | null,
     { limit, offset }: ListExperimentsQuery,
   ): Promise<Listed<ListedExperimentView>> {
-    const where = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
-    const [data, [count]] = await Promise.all([
+    const [data, total] = await Promise.all([
       this.db.query<ListedExperimentView[]>(
-        `SELECT ${listColumns} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
+        `SELECT ${listColumns} FROM experiments WHERE ${isOfSpan} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
         [project, spanId, limit, offset],
       ),
-      this.db.query<{ total: number }[]>(`SELECT count(*)::int AS total FROM experiments WHERE ${where}`, [
-        project,
-        spanId,
-      ]),
+      this.count(project, spanId),
     ]);
-    return { data, pagination: { offset, limit, total: count?.total ?? 0 } };
+    return { data, pagination: { offset, limit, total } };
   }
 
   /** Finds an experiment; undefined if the project has no such experiment. */

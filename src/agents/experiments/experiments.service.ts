@@ -11,7 +11,6 @@ import type { Principal } from '../../web/contract/principal.js';
 import { checkSettings, requestProblem } from './experiment-checks.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import type * as dto from './experiments.dto.js';
-import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { requestOf, resultOf } from './span-call.js';
 
@@ -39,7 +38,7 @@ export class ExperimentsService {
   async create(project: string, body: dto.CreateExperimentBody): Promise<dto.ExperimentView> {
     checkSettings(body);
     const original = await this.originalOf(project, body);
-    if ((await this.repository.count(project)) >= maxExperiments)
+    if ((await this.repository.count(project, null)) >= maxExperiments)
       throw new Problem(
         'conflict',
         `The project ${project} has ${maxExperiments} experiments, the most that it may have: delete some`,
@@ -140,13 +139,8 @@ export class ExperimentsService {
     const { original_request: request } = body;
     if (body.original_span_id === undefined) {
       if (!request) throw wrong('/original_request', 'is required without original_span_id');
-      return {
-        original_span_id: null,
-        original_trace_id: null,
-        original_request: request,
-        original_result: null,
-        thread_id: null,
-      };
+      const noSpan = { original_span_id: null, original_trace_id: null, thread_id: null };
+      return { ...noSpan, original_request: request, original_result: null };
     }
     const span = await this.spanOf(project, body.original_span_id, body.original_trace_id, bodyFields);
     if (!span) throw wrong(bodyFields.span, 'must be a span of this project');
@@ -201,7 +195,7 @@ function requestIn(span: SpanView, fields: SpanFields): dto.Json {
 const experimentNotFound = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);
 
 /** Compares two calls. @param original null without a span @param result null before the first answer */
-export function evaluate(original: CallResult | null, result: CallResult | null): EvaluationView {
+export function evaluate(original: dto.CallResult | null, result: dto.CallResult | null): dto.EvaluationView {
   const before = original && figuresOf(original);
   const after = result && figuresOf(result);
   if (!before || !after) return { hasResults: false, original: before, new: after, comparison: null };
@@ -220,7 +214,8 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
 }
 
 /** Figures of a call, whose usage has the member names of OpenAI or of OpenTelemetry; null if unknown. */
-export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
+export function figuresOf(call: dto.CallResult): dto.CallFiguresView {
+  const { output, model, cost, usage, duration_ms: ms } = call;
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;
   const inputTokens = tokens('prompt_tokens', 'input_tokens');

@@ -39,10 +39,10 @@ export function requestOf({ model, attribute = {} }: SpanView): Json | undefined
 
 const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
 
-const isRequest = (value: unknown): value is Json => {
+function isRequest(value: unknown): value is Json {
   const messages = memberOf(value, 'messages');
   return Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
-};
+}
 
 /** Attributes of a request's parameters, as OpenTelemetry names them. */
 const parameterAttributes = {
@@ -86,10 +86,10 @@ function chatMessages(message: unknown): unknown[] {
   const results = resultsIn(message);
   if (results.length > 0)
     return results.map(({ toolCallId: id, text }) => ({ role: 'tool', tool_call_id: id, content: text }));
-  const calls = callsIn(message).map(({ id, name, arguments: given }) => ({
-    ...{ id, type: 'function' },
-    function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) },
-  }));
+  const calls = callsIn(message).map(({ id, name, arguments: given }) => {
+    const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
+    return { id, type: 'function', function: { name, arguments: text } };
+  });
   const role = memberOf(message, 'role');
   return [{ role, content: contentOf(message), ...(calls.length > 0 && { tool_calls: calls }) }];
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { labelsMatch, normalisedLabels } from './label-filter.js';
+import { clashOf, normalisedLabels } from './label-filter.js';
 import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
 const match = (labels: PlaybookLabels, asked: Record<string, string>) =>
-  labelsMatch(labels, normalisedLabels(asked));
+  clashOf(labels, normalisedLabels(asked)) === undefined;
 
 describe('labelsMatch', () => {
   it.each<[string, PlaybookLabels, Record<string, string>, boolean]>([

@@ -8,14 +8,14 @@ const kubernautPrefix = 'kubernaut.io/';
  * The labels of a caller's situation, normalised for comparison: short key to values, in lower case. A key has several
  * values if the caller spelled it in several ways; all of them must match.
  */
-export type AskedLabels = ReadonlyMap<string, readonly string[]>;
+export type CallerLabels = ReadonlyMap<string, readonly string[]>;
 
 /** A label of a playbook that contradicts the caller's situation. */
 interface LabelClash {
   /** Short key. */
   readonly label: string;
   /** The caller's value. */
-  readonly asked: string;
+  readonly wanted: string;
   /** The playbook's values of the label, as its author wrote them. */
   readonly allowed: readonly string[];
 }
@@ -27,32 +27,29 @@ export function shortKey(key: string): string {
 }
 
 /** Normalises a caller's labels for comparison. */
-export function normalisedLabels(labels: Readonly<Record<string, string>>): AskedLabels {
-  const asked = new Map<string, string[]>();
+export function normalisedLabels(labels: Readonly<Record<string, string>>): CallerLabels {
+  const normalised = new Map<string, string[]>();
   for (const [key, value] of Object.entries(labels)) {
     const short = shortKey(key);
     const wanted = value.trim().toLowerCase();
-    const values = asked.get(short) ?? [];
-    asked.set(short, values.includes(wanted) ? values : [...values, wanted].sort());
+    const values = normalised.get(short) ?? [];
+    normalised.set(short, values.includes(wanted) ? values : [...values, wanted].sort());
   }
-  return asked;
+  return normalised;
 }
 
 /**
- * Whether a playbook passes the label filter: each label of the caller's situation must be among the playbook's values of
- * that key. A playbook without the key passes; `*` on either side matches all.
+ * The label filter: each label of the caller's situation must be among the playbook's values of that key. A playbook
+ * without the key passes; `*` on either side matches all.
+ * @returns the first label of the playbook that contradicts the caller's situation; undefined: the playbook passes
  */
-export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean =>
-  clashOf(labels, asked) === undefined;
-
-/** The first label of a playbook that contradicts the caller's situation; undefined: the playbook may be shown. */
-export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash | undefined {
-  if (asked.size === 0) return undefined;
+export function clashOf(labels: PlaybookLabels, callerLabels: CallerLabels): LabelClash | undefined {
+  if (callerLabels.size === 0) return undefined;
   for (const [key, value] of Object.entries(labels)) {
     const allowed = typeof value === 'string' ? [value] : value;
-    for (const wanted of asked.get(shortKey(key)) ?? []) {
+    for (const wanted of callerLabels.get(shortKey(key)) ?? []) {
       if (wanted !== anyValue && !allowed.some((each) => valuesMatch(each, wanted)))
-        return { label: shortKey(key), asked: wanted, allowed };
+        return { label: shortKey(key), wanted, allowed };
     }
   }
   return undefined;

@@ -17,7 +17,7 @@ export interface RankRequest {
 }
 
 /** The origin of a confidence, for authors of playbooks. It is not sent to an LLM. */
-export interface RankExplanation {
+interface RankExplanation {
   /** Confidence by shared words, 0 to 1; null: not computed. */
   readonly lexical: number | null;
   /** Raw cosine of the embeddings, -1 to 1; null: there is no embedding. */

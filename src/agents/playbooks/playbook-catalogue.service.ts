@@ -21,7 +21,7 @@ import {
   type VersionKey,
 } from './playbooks.repository.js';
 
-/** The value itself if it has members to compare. */
+/** The value itself if it has members to compare, which objects and lists have. */
 const membersOf = (value: unknown): object | undefined =>
   typeof value === 'object' && value !== null ? value : undefined;
 
@@ -160,11 +160,7 @@ export class PlaybookCatalogueService {
     createdBy: string | null,
     admit: (plan: VersionPlan) => void,
   ): Promise<{ readonly created: views.PlaybookCreatedView[]; readonly plan: VersionPlan }> {
-    const proposed = items.map(({ playbook, pointer }) => ({
-      playbook,
-      pointer,
-      contentHash: contentHash(playbook),
-    }));
+    const proposed = items.map((item) => ({ ...item, contentHash: contentHash(item.playbook) }));
     const ids = items.map(({ playbook }) => playbook.playbook_id);
     const stored = await this.repository.store(ids, createdBy, (known) => {
       const plan = planVersions(proposed, known);

@@ -50,19 +50,20 @@ export class PlaybookSkills {
     const skills = new Map<string, PlaybookSkill>();
     for (const skill of rows.map(skillOf)) {
       const { uri, key } = skill;
-      const owner = skills.get(uri)?.key.id;
-      if (owner === undefined) skills.set(uri, skill);
-      else this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${owner} has its URI, ${uri}`);
+      const other = skills.get(uri);
+      if (!other) skills.set(uri, skill);
+      else
+        this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${other.key.id} has its URI, ${uri}`);
     }
     return new Map([...skills].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 }
 
 /** A skill's name: at most 64 lower-case letters, digits and single hyphens. */
-const skillName = (id: string): string => {
-  const hyphenated = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+function skillName(playbookId: string): string {
+  const hyphenated = playbookId.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   return hyphenated.slice(0, 64).replace(/-$/, '');
-};
+}
 
 export function skillOf(row: PlaybookRow): PlaybookSkill {
   const frontmatter = frontmatterOf(row);
@@ -70,7 +71,8 @@ export function skillOf(row: PlaybookRow): PlaybookSkill {
   return {
     uri: `skill://playbooks/${frontmatter.name}/SKILL.md`,
     frontmatter,
-    ...{ digest: `sha256:${sha256(text)}`, size: Buffer.byteLength(text) },
+    digest: `sha256:${sha256(text)}`,
+    size: Buffer.byteLength(text),
     key: { id: row.playbook_id, version: row.version },
   };
 }

@@ -78,10 +78,10 @@ export function planVersions(
     for (const { playbook, contentHash, pointer } of ascending(ofPlaybook)) {
       const { version } = playbook;
       const versionPointer = `${pointer}/version`;
-      const equal = known.find((each) => compareVersions(each.version, version) === 0);
-      if (equal?.content_hash === contentHash && equal.version === version) unchanged.push(playbook);
-      else if (equal) {
-        const detail = `Playbook ${id} has a version ${equal.version} already`;
+      const existing = known.find((each) => compareVersions(each.version, version) === 0);
+      if (existing?.content_hash === contentHash && existing.version === version) unchanged.push(playbook);
+      else if (existing) {
+        const detail = `Playbook ${id} has a version ${existing.version} already`;
         taken.push({ pointer: versionPointer, detail });
       } else if (latest !== null && compareVersions(version, latest) < 0) {
         const detail = `version ${version} must be greater than the latest one, ${latest}`;

@@ -274,13 +274,12 @@ async function insert(
      WHERE playbook_id = ANY ($1) AND is_latest_version`,
     [versions.map(({ playbook }) => playbook.playbook_id)],
   );
-  const rows: PlaybookCreatedView[] = await manager.query(
+  return manager.query(
     `INSERT INTO playbook_catalog (${newColumnNames})
      SELECT ${newColumnNames} FROM json_to_recordset($1) AS new (${newColumns})
      RETURNING playbook_id, version, status, is_latest_version, created_at`,
     [JSON.stringify(versions.map((version) => rowOf(version, createdBy)))],
   );
-  return rows;
 }
 
 /** The row of a new version. Omitted fields become empty. */

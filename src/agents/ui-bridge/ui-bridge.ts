@@ -122,13 +122,13 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   async call(tool: string, input: unknown, run: BuiltinRun): Promise<unknown> {
     const { executionId: id, principal, context, deadline, signal } = run;
     const answer = Promise.withResolvers<UiAnswerBody>();
-    const row = {
-      ...{ id, session: context.uiSession ?? '', tool, input, remainingMs: deadline.remainingMs() },
-      ...{ caller: callerIdOf(principal), callerName: nameOf(principal) },
-    };
+    const caller = { caller: callerIdOf(principal), callerName: nameOf(principal) };
+    // `admit` has checked that the call names a page.
+    const session = context.uiSession ?? '';
+    const call = { id, session, ...caller, tool, input, remainingMs: deadline.remainingMs() };
     this.waiting.set(id, answer.resolve);
     try {
-      if (!(await this.repository.addCall(row))) answer.resolve(pageClosed);
+      if (!(await this.repository.addCall(call))) answer.resolve(pageClosed);
       return resultOf(await abortable(answer.promise, signal));
     } finally {
       this.waiting.delete(id);
@@ -138,7 +138,9 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
 
   onApplicationBootstrap(): void {
     const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
-    this.follower.follow(followed, () => this.sync());
+    this.follower.follow(followed, async () => {
+      await Promise.all([this.deliver(), this.readAnswers()]);
+    });
     this.follower.follow({ table: 'ui_bridge', what: 'the callers with a page' }, async () => {
       this.callersWithPage = new Set((await this.repository.callersWithPage()).map(({ caller }) => caller));
     });
@@ -151,8 +153,8 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Finds a session. If it has just lost its stream, waits until it has reconnected or `graceMs` are over. */
   private async findSession(session: string, caller: string): Promise<UiSession | undefined> {
     for (;;) {
-      const known = await this.repository.find(session, caller);
-      if (!known || known.connected || known.idleMs > graceMs) return known;
+      const found = await this.repository.find(session, caller);
+      if (!found || found.connected || found.idleMs > graceMs) return found;
       await new Promise((resolve) => setTimeout(resolve, gracePollMs));
     }
   }
@@ -164,14 +166,8 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       throw new Problem('not_found', `There is no UI session ${session}`);
     this.tabs.get(session)?.ring.close();
     const ring = new EventRing<UiEvent>(ringLimits, stream);
-    this.tabs.set(session, {
-      session,
-      stream,
-      ring,
-      sent: new Set(),
-      openedAt: performance.now(),
-      grants: '{}',
-    });
+    const openedAt = performance.now();
+    this.tabs.set(session, { session, stream, ring, sent: new Set(), openedAt, grants: '{}' });
     return ring;
   }
 
@@ -180,11 +176,6 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     const closed = [...this.tabs.values()].filter(isClosed);
     for (const { session } of closed) this.tabs.delete(session);
     await Promise.all(closed.map(({ stream }) => this.repository.closeStream(stream)));
-  }
-
-  /** Reads from the database what concerns this replica's tabs and waiting calls. */
-  private async sync(): Promise<void> {
-    await Promise.all([this.deliver(), this.readAnswers()]);
   }
 
   /** Passes stored answers to the calls that wait for them. */
@@ -226,16 +217,18 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Sends an open call to its tab once, or the cancellation of a sent call that ended before the page answered. */
   private sendCall(call: UiCallRow): void {
     const tab = this.tabs.get(call.session_id);
-    const { id: callId, tool, input, deadline, caller, caller_name: name } = call;
-    if (call.state === 'open') {
-      if (!tab || tab.sent.has(callId)) return;
+    if (!tab) return;
+    const { id: callId, state, tool, input, deadline, caller, caller_name: name } = call;
+    const wasSent = tab.sent.has(callId);
+    if (state === 'open') {
+      if (wasSent) return;
       tab.sent.add(callId);
       const by = name === null ? null : { id: caller, name };
       tab.ring.append({ type: 'ui.call', callId, tool, input, deadline, by });
-      return;
+    } else {
+      tab.sent.delete(callId);
+      if (wasSent && state === 'ended') tab.ring.append({ type: 'ui.cancel', callId });
     }
-    const wasSent = tab?.sent.delete(callId);
-    if (tab && wasSent && call.state === 'ended') tab.ring.append({ type: 'ui.cancel', callId });
   }
 
   /** Ends the stream of a tab that has a newer one. */

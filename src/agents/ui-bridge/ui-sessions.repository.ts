@@ -23,7 +23,7 @@ export interface UiSession {
   readonly grant: UiGrant['status'] | null;
 }
 
-export interface NewUiCall {
+interface NewUiCall {
   readonly id: string;
   readonly session: string;
   readonly caller: string;
@@ -48,7 +48,7 @@ export interface UiCallRow {
 }
 
 /** The present state of some sessions, and their open calls. */
-export interface UiNews {
+interface UiNews {
   readonly sessions: readonly {
     readonly id: string;
     readonly stream_id: string | null;
@@ -173,13 +173,12 @@ export class UiSessionsRepository {
 
   /**
    * Stores the first answer to a call.
+   * @param caller the page's own caller
    * @returns `stored`, also for the same answer again; `differs` from the stored answer; `over`: nobody waits for the
    * answer any more; undefined: the page has no such call
    */
   async answer(
-    id: string,
-    session: string,
-    caller: string,
+    { id, session, caller }: Pick<NewUiCall, 'id' | 'session' | 'caller'>,
     answer: UiAnswerBody,
   ): Promise<'stored' | 'differs' | 'over' | undefined> {
     const text = storableJson(answer);
@@ -234,7 +233,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Updates sessions. @returns whether there was one */
+  /** Updates sessions. @returns whether any was updated */
   private async update(setAndWhere: string, values: unknown[]): Promise<boolean> {
     const sql = `UPDATE ui_sessions SET ${setAndWhere}`;
     const [, count] = await this.db.query<[unknown, number]>(sql, values);

@@ -33,12 +33,14 @@ export class UiSessionsService {
   async report({ id }: UiSessionParams, page: UiPageBody, principal: Principal): Promise<void> {
     if (Buffer.byteLength(JSON.stringify(page.context)) > maxContextBytes)
       throw wrong('/context', `must be at most ${maxContextBytes} bytes of JSON`);
-    if (!(await this.repository.report(id, callerIdOf(principal), page))) throw noSession(id);
+    if (await this.repository.report(id, callerIdOf(principal), page)) return;
+    throw new Problem('not_found', `There is no UI session ${id}`);
   }
 
   /** Answers a call. @throws Problem `not_found` (status 410 if nobody waits any more), `conflict` after another answer */
   async answer({ id, callId }: UiAnswerParams, answer: UiAnswerBody, principal: Principal): Promise<void> {
-    const outcome = await this.repository.answer(callId, id, callerIdOf(principal), answer);
+    const call = { id: callId, session: id, caller: callerIdOf(principal) };
+    const outcome = await this.repository.answer(call, answer);
     if (outcome === 'stored') return;
     if (outcome === 'differs') throw new Problem('conflict', `The call ${callId} was answered otherwise`);
     if (outcome === 'over')
@@ -69,5 +71,3 @@ export class UiSessionsService {
     throw new Problem('not_found', `No caller ${grantee} asked for the page ${id}`);
   }
 }
-
-const noSession = (id: string): Problem => new Problem('not_found', `There is no UI session ${id}`);

@@ -13,10 +13,11 @@ interface UiToolSpec {
   readonly required?: readonly string[];
   /** More keywords of its input's schema, such as a condition. */
   readonly schemaRule?: JsonSchema;
-  readonly annotations: Partial<ToolAnnotations>;
+  /** `readOnly` when absent. */
+  readonly annotations?: Partial<ToolAnnotations>;
   readonly timeoutMs?: number;
-  /** Advice for an agent whose page does not answer the tool. */
-  readonly advice: string;
+  /** Advice for an agent whose page does not answer the tool; absent: any screen does, and the page is to be reloaded. */
+  readonly advice?: string;
 }
 
 const defaultTimeoutMs = 5_000;
@@ -33,7 +34,6 @@ const readOnly: Partial<ToolAnnotations> = {
 const changing: Partial<ToolAnnotations> = { ...readOnly, readOnly: false };
 
 /** Advice for agents whose page does not answer a tool, by the screen on which it does. */
-const fromAnywhere = 'reload the page';
 const fromTrace = 'open a trace first, with navigate_to and the url /traces/{trace id}';
 const fromTraces = 'open the list of traces first, with navigate_to and the url /traces';
 const fromExperiment = 'open an experiment first, with navigate_to_experiment';
@@ -57,8 +57,6 @@ const specs: readonly UiToolSpec[] = [
   {
     name: 'get_current_page',
     description: 'Get what the page of the user shows: its route, title, parameters and filters',
-    annotations: readOnly,
-    advice: fromAnywhere,
   },
   {
     name: 'navigate_to',
@@ -66,8 +64,6 @@ const specs: readonly UiToolSpec[] = [
       'Open a screen of the console, such as /traces/{trace id}, /executions?tool={name}, /tools/{name}, /playbooks. Returns the route that was opened, or the nearest ones if there is none.',
     properties: { url: text('Path and query of the screen; it begins with a single /') },
     required: ['url'],
-    annotations: readOnly,
-    advice: fromAnywhere,
   },
   {
     name: 'navigate_to_experiment',
@@ -78,13 +74,10 @@ const specs: readonly UiToolSpec[] = [
       traceId: text('Its trace; required if the span id occurs in several traces'),
     },
     required: ['spanId'],
-    annotations: readOnly,
-    advice: fromAnywhere,
   },
   {
     name: 'get_collapsed_spans',
     description: 'Get the ids of the spans that are collapsed in the trace view',
-    annotations: readOnly,
     advice: fromTrace,
   },
   {
@@ -92,7 +85,6 @@ const specs: readonly UiToolSpec[] = [
     description: 'Highlight spans in the trace view and scroll to the first, with a note for the user',
     properties: { spanIds: texts('Span ids'), note: text('One sentence on why they matter') },
     required: ['spanIds'],
-    annotations: readOnly,
     advice: fromTrace,
   },
   {
@@ -112,13 +104,11 @@ const specs: readonly UiToolSpec[] = [
       if: { properties: { action: { const: 'clear' } }, required: ['action'] },
       else: { required: ['labels'] },
     },
-    annotations: readOnly,
     advice: fromTraces,
   },
   {
     name: 'get_experiment_data',
     description: 'Get the state of the experiment: its request, the original request, and the last result',
-    annotations: readOnly,
     advice: fromExperiment,
   },
   {
@@ -147,7 +137,6 @@ const specs: readonly UiToolSpec[] = [
   {
     name: 'evaluate_experiment_results',
     description: 'Compare the result of the experiment with the original: cost, tokens and duration',
-    annotations: readOnly,
     advice: fromExperiment,
   },
 ];
@@ -156,8 +145,9 @@ const specs: readonly UiToolSpec[] = [
 export const uiTools = (bridge: UiBridge): Tool[] => specs.map((spec) => uiTool(bridge, spec));
 
 function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
-  const { name, properties = {}, required = [], schemaRule, advice, ...rest } = spec;
+  const { name, properties = {}, required = [], schemaRule, advice = 'reload the page', ...rest } = spec;
   const tool = defineTool({
+    annotations: readOnly,
     timeoutMs: defaultTimeoutMs,
     ...rest,
     name,

@@ -5,7 +5,7 @@ import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.ser
 import { BlendedRanker } from '../ranking/blended.ranker.js';
 import { abortable } from '../../../base/common/abortable.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
-import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';
+import { type CallerLabels, clashOf, normalisedLabels } from '../label-filter.js';
 import {
   type PlaybookRanker,
   type PlaybookRanking,
@@ -82,14 +82,14 @@ export class PlaybookIndex implements PlaybookSource {
     { signal, explain }: Pick<RankRequest, 'signal' | 'explain'> = {},
   ): Promise<SearchResult> {
     const snapshot = await this.snapshot();
+    const { playbooks, ranking } = snapshot;
     const { query, similarityThreshold: threshold, limit } = search;
     const candidates = snapshot.candidates(normalisedLabels(search.labels));
     const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
     const request = { query, threshold, limit, signal, ...(explain !== undefined && { explain }) };
     const { playbooks: ranked, degraded } = await this.tracer.span('playbooks.rank', attributes, () =>
-      snapshot.ranking.rank(request, candidates),
+      ranking.rank(request, candidates),
     );
-    const { playbooks } = snapshot;
     return { answer: answerOf(playbooks, ranked, search), degraded, ranked, playbooks };
   }
 
@@ -100,12 +100,14 @@ export class PlaybookIndex implements PlaybookSource {
       this.find(search, { explain: true }),
       this.repository.hidden(),
     ]);
-    const { answer, degraded, ranked } = result;
-    const playbooks = result.playbooks.values();
-    const asked = normalisedLabels(search.labels);
-    const { similarityThreshold, limit } = search;
-    const explained = explainSearch({ playbooks, hidden, asked, ranked, similarityThreshold, limit });
-    return { answer, explained, degraded, revision };
+    const { answer, degraded } = result;
+    const callerLabels = normalisedLabels(search.labels);
+    return {
+      answer,
+      explained: explainSearch({ ...search, ...result, hidden, callerLabels }),
+      degraded,
+      revision,
+    };
   }
 
   /** The catalogue in memory. Concurrent searches share one reading; after a failure the next search reads again. */
@@ -149,14 +151,14 @@ class PlaybookSnapshot {
   }
 
   /** Ids of playbooks that match the labels. The same set object for equal labels. */
-  candidates(asked: AskedLabels): ReadonlySet<string> {
-    if (asked.size === 0) return this.allIds;
-    const key = JSON.stringify([...asked].sort(([a], [b]) => (a < b ? -1 : 1)));
+  candidates(callerLabels: CallerLabels): ReadonlySet<string> {
+    if (callerLabels.size === 0) return this.allIds;
+    const key = JSON.stringify([...callerLabels].sort(([a], [b]) => (a < b ? -1 : 1)));
     const cached = this.idsByLabels.get(key);
     if (cached) return cached;
     const ids = new Set<string>();
     for (const playbook of this.playbooks.values()) {
-      if (labelsMatch(playbook.labels, asked)) ids.add(playbook.playbook_id);
+      if (clashOf(playbook.labels, callerLabels) === undefined) ids.add(playbook.playbook_id);
     }
     this.idsByLabels.set(key, ids);
     return ids;

@@ -12,10 +12,12 @@ const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}
   aliases: [],
   when_to_use: null,
 });
+const byId = (...playbooks: SearchablePlaybook[]) =>
+  new Map(playbooks.map((each) => [each.playbook_id, each]));
 const trail = (over: Partial<SearchTrail> = {}): SearchTrail => ({
-  playbooks: [playbook('a'), playbook('b'), playbook('c')],
+  playbooks: byId(playbook('a'), playbook('b'), playbook('c')),
   hidden: [],
-  asked: normalisedLabels({}),
+  callerLabels: normalisedLabels({}),
   ranked: [],
   similarityThreshold: 0.7,
   limit: 2,
@@ -53,9 +55,9 @@ describe('explainSearch', () => {
   });
 
   it('names the label, what was asked and what it allows', () => {
-    const playbooks = [playbook('a', { 'kubernaut.io/Environment': ['staging', 'test'], team: '*' })];
-    const asked = normalisedLabels({ environment: 'Production', team: 'x' });
-    expect(explainSearch(trail({ playbooks, asked }))[0]).toMatchObject({
+    const playbooks = byId(playbook('a', { 'kubernaut.io/Environment': ['staging', 'test'], team: '*' }));
+    const callerLabels = normalisedLabels({ environment: 'Production', team: 'x' });
+    expect(explainSearch(trail({ playbooks, callerLabels }))[0]).toMatchObject({
       removed_by: 'label',
       reason: 'Its label environment allows staging, test; production was asked for',
       confidence: null,

@@ -1,14 +1,14 @@
 import type { HiddenPlaybook, SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { type AskedLabels, clashOf } from '../label-filter.js';
+import { type CallerLabels, clashOf } from '../label-filter.js';
 import { type RankedPlaybook, shownConfidence } from '../playbook-ranker.js';
 import type { ExplainedPlaybookView, SearchFilter } from '../rest/playbook-search.dto.js';
 
 /** A search with the data that its explanation needs. */
 export interface SearchTrail {
-  /** All playbooks of the catalogue. */
-  readonly playbooks: Iterable<SearchablePlaybook>;
+  /** All searchable playbooks of the catalogue, by id. */
+  readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
   readonly hidden: readonly HiddenPlaybook[];
-  readonly asked: AskedLabels;
+  readonly callerLabels: CallerLabels;
   /** All scored playbooks, best first. */
   readonly ranked: readonly RankedPlaybook[];
   readonly similarityThreshold: number;
@@ -27,19 +27,19 @@ const noScores = {
 
 /** Explains each playbook once: ranked ones, best first, then the others by id. */
 export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
-  const byId = new Map([...trail.playbooks].map((playbook) => [playbook.playbook_id, playbook]));
+  const unranked = new Map(trail.playbooks);
   const explained: ExplainedPlaybookView[] = [];
-  let shown = 0;
+  let betterShown = 0;
   for (const each of trail.ranked) {
-    const playbook = byId.get(each.playbookId);
+    const playbook = unranked.get(each.playbookId);
     if (!playbook) continue;
-    byId.delete(each.playbookId);
-    const verdict = rankedVerdict(each, trail, shown);
-    if (verdict.shown) shown += 1;
+    unranked.delete(each.playbookId);
+    const verdict = rankedVerdict(each, trail, betterShown);
+    if (verdict.shown) betterShown += 1;
     explained.push({ ...identity(playbook), ...verdict, ...scores(each) });
   }
   const rest = [
-    ...[...byId.values()].map((playbook) => unrankedPlaybook(playbook, trail.asked)),
+    ...[...unranked.values()].map((playbook) => unrankedPlaybook(playbook, trail.callerLabels)),
     ...trail.hidden.map(hiddenPlaybook),
   ];
   return [...explained, ...rest.sort((a, b) => (a.playbook_id < b.playbook_id ? -1 : 1))];
@@ -50,26 +50,26 @@ type Verdict = Pick<ExplainedPlaybookView, 'shown' | 'removed_by' | 'reason'>;
 
 const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
 
-/** The verdict on a ranked playbook. @param shown number of better playbooks in the answer */
+/** The verdict on a ranked playbook. @param betterShown number of better playbooks in the answer */
 function rankedVerdict(
   { confidence }: RankedPlaybook,
   { similarityThreshold, limit }: SearchTrail,
-  shown: number,
+  betterShown: number,
 ): Verdict {
   const rounded = shownConfidence(confidence);
   if (rounded < similarityThreshold)
     return removed('threshold', `Its confidence ${rounded} is below min_confidence ${similarityThreshold}`);
-  if (shown >= limit) return removed('limit', `max_results ${limit} was reached by better ones`);
-  return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
+  if (betterShown >= limit) return removed('limit', `max_results ${limit} was reached by better ones`);
+  return { shown: true, removed_by: null, reason: `Shown at rank ${betterShown + 1}` };
 }
 
 /** Explains an active playbook that was not ranked. */
-function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybookView {
-  const clash = clashOf(playbook.labels, asked);
+function unrankedPlaybook(playbook: SearchablePlaybook, callerLabels: CallerLabels): ExplainedPlaybookView {
+  const clash = clashOf(playbook.labels, callerLabels);
   const verdict = clash
     ? removed(
         'label',
-        `Its label ${clash.label} allows ${clash.allowed.join(', ')}; ${clash.asked} was asked for`,
+        `Its label ${clash.label} allows ${clash.allowed.join(', ')}; ${clash.wanted} was asked for`,
       )
     : removed('no_match', 'It has nothing in common with the query');
   return { ...identity(playbook), ...verdict, ...noScores };

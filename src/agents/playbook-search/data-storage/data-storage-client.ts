@@ -52,7 +52,7 @@ export interface ContextRequest {
 }
 
 /** Earlier incidents of an alert. Member names are not abbreviated, because an LLM reads them. */
-export interface HistoricalContext {
+interface HistoricalContext {
   readonly similar_incidents: readonly unknown[];
   readonly patterns: object;
   readonly success_rates: object;
@@ -126,10 +126,8 @@ export class DataStorageClient implements OnApplicationShutdown {
       similarity_threshold: request.similarityThreshold,
       context_types: request.contextTypes,
     });
-    return this.ask(
-      { method: 'POST', path: '/api/v1/context/enrich', body, read: historicalContext },
-      signal,
-    );
+    const path = '/api/v1/context/enrich';
+    return this.ask({ method: 'POST', path, body, read: historicalContext }, signal);
   }
 
   /** Aborts pending requests. */
@@ -143,8 +141,14 @@ export class DataStorageClient implements OnApplicationShutdown {
     signal: AbortSignal,
   ): Promise<UpstreamAnswer<T>> {
     const key = `${question.method} ${question.path} ${question.body ?? ''}`;
+    // Kept for later failures even if the caller has left meanwhile.
+    const askAndCache = async (): Promise<T> => {
+      const answer = await this.calls.ask(question, signal);
+      this.answers.set(key, answer);
+      return answer;
+    };
     try {
-      const answer = await abortable(this.askAndCache(key, question, signal), signal);
+      const answer = await abortable(askAndCache(), signal);
       this.observer.answered('fetched');
       return { answer, stale: false };
     } catch (error) {
@@ -155,16 +159,6 @@ export class DataStorageClient implements OnApplicationShutdown {
       this.observer.answered('stale');
       return { answer: cached as T, ttlMs: 0, stale: true };
     }
-  }
-
-  private async askAndCache<T extends object>(
-    key: string,
-    question: Question<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const answer = await this.calls.ask(question, signal);
-    this.answers.set(key, answer);
-    return answer;
   }
 
   /** Sends one attempt in its own span, with a traceparent header so that the service's spans become its children. */
@@ -178,8 +172,7 @@ export class DataStorageClient implements OnApplicationShutdown {
       'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
     };
     const path = `${pathname.replace(/\/+$/, '')}${request.path}`;
-    const send = (): Promise<unknown> =>
-      this.http.ask({ ...request, path, headers: this.headers() }, limitMs);
+    const send = () => this.http.ask({ ...request, path, headers: this.headers() }, limitMs);
     return this.tracer.span('data_storage.try', attributes, send, { kind: 'client' });
   }
 

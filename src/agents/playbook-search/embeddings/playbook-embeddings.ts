@@ -44,16 +44,6 @@ interface EmbeddingJob {
   readonly hash: string;
 }
 
-/** The state that health and metrics report. */
-interface EmbeddingsState {
-  /** `lexical` if no endpoint is configured, so that search uses words only. */
-  readonly provider: string;
-  /** Playbooks with a vector. */
-  readonly vectors: number;
-  /** One word for the reason why vectors are missing; undefined if none are. */
-  readonly degraded: string | undefined;
-}
-
 /**
  * Semantic search over the catalogue, if an endpoint is configured. It updates the vectors in the background and never
  * delays or fails a lexical search.
@@ -96,9 +86,8 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     if (!embeddings) return;
     this.endpoint = new EmbeddingsEndpoint(embeddings);
     contributors.addSampler(() => {
-      const { vectors, degraded } = this.state();
-      vectorsGauge.set(vectors);
-      upGauge.set(degraded === undefined ? 1 : 0);
+      vectorsGauge.set(this.store.size);
+      upGauge.set(this.degraded() === undefined ? 1 : 0);
     });
   }
 
@@ -128,26 +117,6 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     this.loop.hasten(gatherMs);
   }
 
-  state(): EmbeddingsState {
-    return {
-      provider: this.endpoint?.id ?? 'lexical',
-      vectors: this.store.size,
-      degraded: this.endpoint && (this.missingReason() ?? this.problems.query),
-    };
-  }
-
-  /** One word for the reason why a playbook has no vector; undefined if all have one. */
-  private missingReason(): string | undefined {
-    return this.problems.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
-  }
-
-  /** Never `down`, because lexical search works without vectors. */
-  private health(): PartHealth {
-    const { provider, vectors, degraded } = this.state();
-    if (degraded === undefined) return { status: 'up', provider, vectors };
-    return { status: 'degraded', provider, vectors, message: degraded };
-  }
-
   /**
    * Scores of playbooks for a query. Without an endpoint or vectors `cosines` is empty and `degraded` has the reason.
    * @param query not blank
@@ -167,6 +136,24 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
       if (scores.degraded) span.set({ 'toolkeeper.playbooks.degraded': scores.degraded });
       return scores;
     });
+  }
+
+  /** One word for the reason why a playbook has no vector; undefined if all have one. */
+  private missingReason(): string | undefined {
+    return this.problems.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
+  }
+
+  /** One word for the reason why a playbook or the query of a search gets no vector; undefined if all get one. */
+  private degraded(): string | undefined {
+    return this.endpoint && (this.missingReason() ?? this.problems.query);
+  }
+
+  /** Never `down`, because search by words works without vectors. */
+  private health(): PartHealth {
+    const embeddings = { provider: this.endpoint?.id ?? 'lexical', vectors: this.store.size };
+    const reason = this.degraded();
+    if (reason === undefined) return { status: 'up', ...embeddings };
+    return { status: 'degraded', ...embeddings, message: reason };
   }
 
   /** `scores` without its span. */

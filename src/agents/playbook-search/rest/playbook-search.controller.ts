@@ -56,12 +56,9 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
   const labels: Record<string, string> = {};
   for (const [name, value] of entries) {
     const key = name.slice(labelPrefix.length);
+    const pointer = `/${escapePointer(name)}`;
     if (key !== '' && typeof value === 'string' && value.trim() !== '') labels[key] = value;
-    else
-      problems.push({
-        pointer: `/${escapePointer(name)}`,
-        detail: 'must be label.<key>=<value>, each key once',
-      });
+    else problems.push({ pointer, detail: 'must be label.<key>=<value>, each key once' });
   }
   if (entries.length > maxLabels)
     problems.push({ pointer: '/label', detail: `must be at most ${maxLabels} labels` });

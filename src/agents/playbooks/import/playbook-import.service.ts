@@ -90,7 +90,7 @@ interface ImportReport {
 @Injectable()
 export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImportService.name);
-  private readonly dtos = new DtoPipe();
+  private readonly dtoPipe = new DtoPipe();
   /** Reads one YAML text at a time. */
   private readonly yamlReader = bulkhead(1, Infinity);
   private readonly yamlSlots = new CallerSlots(maxYamlImportsOfCaller, maxYamlImports);
@@ -117,8 +117,8 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   }
 
   onApplicationBootstrap(): void {
-    const imported = retryAtStart(() => this.importFolder());
-    this.startupWork.register('playbooks', imported);
+    const folderImport = retryAtStart(() => this.importFolder());
+    this.startupWork.register('playbooks', folderImport);
   }
 
   /**
@@ -190,11 +190,8 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     if (errors.length > 0) {
       const [first] = errors;
       const more = errors.length > 1 ? `, and ${errors.length - 1} more` : '';
-      throw new Problem(
-        'invalid_request',
-        `Nothing was imported: ${first?.pointer}: ${first?.detail}${more}`,
-        { errors },
-      );
+      const detail = `Nothing was imported: ${first?.pointer}: ${first?.detail}${more}`;
+      throw new Problem('invalid_request', detail, { errors });
     }
     return this.catalogue.import(items, importedBy);
   }
@@ -210,7 +207,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     if (!isObject(value)) throw new Problem('invalid_request', 'must be an object: a playbook');
     // The check of request bodies does not cover YAML.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
-    return this.dtos.read(CreatePlaybookBody, value);
+    return this.dtoPipe.read(CreatePlaybookBody, value);
   }
 }
 
@@ -227,8 +224,7 @@ async function readYaml(bytes: Buffer): Promise<unknown> {
   try {
     return JSON.parse(await reader.call(yamlText(bytes))) as unknown;
   } catch (error) {
-    const detail = `The YAML cannot be read: ${(error as Error).message.split('\n')[0]}`;
-    throw new Problem('invalid_request', detail, { errors: [{ pointer: '', detail }] });
+    throw invalid('', `The YAML cannot be read: ${(error as Error).message.split('\n')[0]}`);
   } finally {
     await reader.stop();
   }
