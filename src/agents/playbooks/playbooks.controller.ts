@@ -10,6 +10,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import { CurrentPrincipal, holderIn } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
@@ -110,13 +111,12 @@ export class PlaybooksController {
 
   @Get('shown')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'List the playbooks that were shown to an investigation',
-    description:
-      'All playbooks in answers to this investigation, until it expires 24 hours after its first call. Other playbooks ' +
+  @Answers(
+    views.ShownPlaybooksView,
+    'List the playbooks that were shown to an investigation',
+    'All playbooks in answers to this investigation, until it expires 24 hours after its first call. Other playbooks ' +
       'were not selected from these answers.',
-  })
-  @ApiOkResponse({ type: views.ShownPlaybooksView })
+  )
   async listShownPlaybooks(
     @Query() { investigationId }: bodies.ShownQuery,
   ): Promise<views.ShownPlaybooksView> {
@@ -126,11 +126,11 @@ export class PlaybooksController {
 
   @Get()
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'List the latest version of each playbook',
-    description: 'With any status, by `playbook_id`, without its procedure.',
-  })
-  @ApiOkResponse({ type: views.PlaybookPageView })
+  @Answers(
+    views.PlaybookPageView,
+    'List the latest version of each playbook',
+    'With any status, by `playbook_id`, without its procedure.',
+  )
   listPlaybooks(@Query() { limit, cursor }: bodies.ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
   }

@@ -1,7 +1,8 @@
-import { Body, Controller, Delete, HttpCode, Param, Post, Put } from '@nestjs/common';
-import { ApiCreatedResponse, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Param, Post, Put } from '@nestjs/common';
+import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
+import { AnswersNothing } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './ui-sessions.dto.js';
 import { UiSessionsService } from './ui-sessions.service.js';
@@ -27,10 +28,12 @@ export class UiSessionsController {
   }
 
   @Put(':id/page')
-  @HttpCode(204)
-  @ApiOperation({ summary: 'Report what the page shows', description: 'And the tools that it provides now.' })
-  @ApiNoContentResponse({ description: 'Calls see the new page' })
-  @ApiProblems('not_found')
+  @AnswersNothing(
+    'Report what the page shows',
+    'And the tools that it provides now.',
+    'Calls see the new page',
+    'not_found',
+  )
   reportUiPage(
     @Param() session: dto.UiSessionParams,
     @Body() page: dto.UiPageBody,
@@ -40,14 +43,13 @@ export class UiSessionsController {
   }
 
   @Post(':id/answers/:callId')
-  @HttpCode(204)
-  @ApiOperation({
-    summary: 'Answer a call',
-    description:
-      'The first answer counts; the same answer may be repeated. 409: there is a different answer. 410: nobody waits for it any more.',
-  })
-  @ApiNoContentResponse({ description: 'The caller has the answer' })
-  @ApiProblems('not_found', 'conflict')
+  @AnswersNothing(
+    'Answer a call',
+    'The first answer counts; the same answer may be repeated. 409: there is a different answer. 410: nobody waits for it any more.',
+    'The caller has the answer',
+    'not_found',
+    'conflict',
+  )
   answerUiCall(
     @Param() call: dto.UiAnswerParams,
     @Body() answer: dto.UiAnswerBody,
@@ -57,25 +59,23 @@ export class UiSessionsController {
   }
 
   @Put(':id/grants/:caller')
-  @HttpCode(204)
-  @ApiOperation({
-    summary: 'Let another key act on the page for 30 minutes',
-    description: 'For a key whose call was refused with `ui_not_granted`.',
-  })
-  @ApiNoContentResponse({ description: 'Its next call reaches the page' })
-  @ApiProblems('not_found')
+  @AnswersNothing(
+    'Let another key act on the page for 30 minutes',
+    'For a key whose call was refused with `ui_not_granted`.',
+    'Its next call reaches the page',
+    'not_found',
+  )
   grantUiPage(@Param() grant: dto.UiGrantParams, @CurrentPrincipal() principal: Principal): Promise<void> {
     return this.service.grant(grant, principal);
   }
 
   @Delete(':id/grants/:caller')
-  @HttpCode(204)
-  @ApiOperation({
-    summary: "Refuse or end another key's leave to act on the page",
-    description: 'Its calls in flight end as `interrupted`. It may ask again after 30 minutes.',
-  })
-  @ApiNoContentResponse({ description: 'It may not act on the page' })
-  @ApiProblems('not_found')
+  @AnswersNothing(
+    "Refuse or end another key's leave to act on the page",
+    'Its calls in flight end as `interrupted`. It may ask again after 30 minutes.',
+    'It may not act on the page',
+    'not_found',
+  )
   revokeUiPage(@Param() grant: dto.UiGrantParams, @CurrentPrincipal() principal: Principal): Promise<void> {
     return this.service.revoke(grant, principal);
   }

@@ -21,7 +21,6 @@ const deniedPauseMs = 1_000;
 const flushMs = 500;
 /** Max queries of the fleet's window per second and tool. */
 const maxQueriesPerSecond = 4;
-
 /** Number of changes that are read again after the start. */
 const overlap = 100;
 

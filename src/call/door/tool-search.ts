@@ -140,12 +140,12 @@ export const findTools = (search: ToolSearch): Tool =>
         (confidence === 0 || confidence >= minConfidence) && isShown(tool, { principal, uiSession });
       const found = (await search.find(query)).filter(isFit);
       const fitting = found.filter(({ tool }) => tool.definition.name !== 'find_tools');
-      const others = fitting.splice(limit);
-      const last = fitting.at(-1)?.confidence;
+      const shown = fitting.slice(0, limit);
+      const last = shown.at(-1)?.confidence;
       return {
-        tools: fitting.map(({ tool }) => described(tool.definition)),
-        total: fitting.length + others.length,
-        moreWithSameScore: others.filter(({ confidence }) => confidence === last).length,
+        tools: shown.map(({ tool }) => described(tool.definition)),
+        total: fitting.length,
+        moreWithSameScore: fitting.slice(limit).filter(({ confidence }) => confidence === last).length,
         ...(last === undefined && { note: nothingFits }),
       };
     },

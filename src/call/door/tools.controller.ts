@@ -26,6 +26,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import * as dto from './tools.dto.js';
@@ -135,13 +136,15 @@ export class ToolsController {
 
   @Post('tool-calls')
   @HttpCode(200)
-  @ApiOperation({
-    summary: "Run a platform's own tool calls",
-    description:
-      "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
-  })
-  @ApiOkResponse({ type: dto.ToolCallsView })
-  @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
+  @Answers(
+    dto.ToolCallsView,
+    "Run a platform's own tool calls",
+    "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
+    'invalid_request',
+    'payload_too_large',
+    'unauthorized',
+    'forbidden',
+  )
   runToolCalls(@Body() body: dto.ToolCallsBody, @Req() request: FastifyRequest): Promise<dto.ToolCallsView> {
     return this.service.runToolCalls(body, request);
   }
@@ -155,13 +158,14 @@ export class ReplaysController {
 
   @Post(':id/replay')
   @HttpCode(200)
-  @ApiOperation({
-    summary: 'Run an execution once more',
-    description:
-      'Runs the captured input or another one, with the current tool or an earlier revision, as a test call (`test`, `metadata.replayOf`), which spends no budget and affects neither grade nor circuit. The tool really runs, so its effects happen again. The answer contains the outcome and the original.',
-  })
-  @ApiOkResponse({ type: dto.ReplayView })
-  @ApiProblems('not_found', 'conflict', ...dto.runProblems)
+  @Answers(
+    dto.ReplayView,
+    'Run an execution once more',
+    'Runs the captured input or another one, with the current tool or an earlier revision, as a test call (`test`, `metadata.replayOf`), which spends no budget and affects neither grade nor circuit. The tool really runs, so its effects happen again. The answer contains the outcome and the original.',
+    'not_found',
+    'conflict',
+    ...dto.runProblems,
+  )
   replayExecution(
     @Param('id') id: string,
     @Body() body: dto.ReplayBody,
@@ -204,12 +208,11 @@ export class AsyncExecutionsController {
 
   @Post(':id/answers')
   @HttpCode(200)
-  @ApiOperation({
-    summary: 'Answer the questions of an asynchronous execution',
-    description:
-      'The execution continues once all of its `inputRequests` are answered. Other answers are ignored.',
-  })
-  @ApiOkResponse({ type: dto.AsyncExecutionView })
+  @Answers(
+    dto.AsyncExecutionView,
+    'Answer the questions of an asynchronous execution',
+    'The execution continues once all of its `inputRequests` are answered. Other answers are ignored.',
+  )
   answerAsyncExecution(
     @Param() { id }: dto.AsyncExecutionParams,
     @Body() { inputResponses }: dto.ExecutionAnswers,
@@ -219,12 +222,12 @@ export class AsyncExecutionsController {
   }
 
   @Delete(':id')
-  @ApiOperation({
-    summary: 'Cancel an asynchronous execution',
-    description: 'A queued execution does not run; a running one is stopped within seconds.',
-  })
-  @ApiOkResponse({ type: dto.AsyncExecutionView })
-  @ApiProblems('conflict')
+  @Answers(
+    dto.AsyncExecutionView,
+    'Cancel an asynchronous execution',
+    'A queued execution does not run; a running one is stopped within seconds.',
+    'conflict',
+  )
   cancelAsyncExecution(
     @Param() { id }: dto.AsyncExecutionParams,
     @Req() request: FastifyRequest,

@@ -1,8 +1,6 @@
-import { applyDecorators, type Type, UseInterceptors } from '@nestjs/common';
-import { ApiHeader, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { applyDecorators, UseInterceptors } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
 import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
-import type { ProblemCode } from '../../../base/common/errors.js';
-import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../../executions/execution-recorder.js';
 import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
 
@@ -21,16 +19,3 @@ export const OfProject = (path: string, tag: string): ClassDecorator =>
 /** A controller whose routes read spans. They find all spans and executions that were recorded before the request. */
 export const ReadsTraces = (path: string): ClassDecorator =>
   applyDecorators(UseInterceptors(UpToDateInterceptor, SpansUpToDateInterceptor), OfProject(path, 'traces'));
-
-/** Describes a route and its response for openapi.json. */
-export const Answers = (
-  type: Type,
-  summary: string,
-  description: string,
-  ...problems: ProblemCode[]
-): MethodDecorator =>
-  applyDecorators(
-    ApiOperation({ summary, description }),
-    ApiOkResponse({ type }),
-    ...(problems.length > 0 ? [ApiProblems(...problems)] : []),
-  );
