@@ -20,20 +20,15 @@ import { ShownPlaybooks } from './shown/shown-playbooks.js';
 import * as bodies from './playbook-bodies.dto.js';
 
 type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
-type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;
-
-/** The schema and the examples of an import, whose body has several forms. */
 const playbook: Schema = { $ref: '#/components/schemas/CreatePlaybookBody' };
+const playbookList: Schema = { type: 'array', items: playbook };
 
+/** The body of an import: one playbook, a list, or an object with a list. */
 const importBodySchema: Schema = {
   oneOf: [
     playbook,
-    { type: 'array', items: playbook },
-    {
-      type: 'object',
-      required: ['playbooks'],
-      properties: { playbooks: { type: 'array', items: playbook } },
-    },
+    playbookList,
+    { type: 'object', required: ['playbooks'], properties: { playbooks: playbookList } },
   ],
 };
 
@@ -56,7 +51,7 @@ const cachePlaybook = {
   content: 'steps:\n  - name: refresh early\n',
 };
 
-const importExamples: Examples = {
+const importExamples = {
   list: { summary: 'A list', value: [retryPlaybook, cachePlaybook] },
   one: { summary: 'One playbook, which exists already', value: retryPlaybook },
   wrapped: { summary: "In this server's list format", value: { playbooks: [cachePlaybook] } },

@@ -1,11 +1,18 @@
 import { Body, Controller, Delete, Param, Post, Put } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
+import { randomBytes } from 'node:crypto';
+import { Problem } from '../../base/common/errors.js';
+import { CurrentPrincipal } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
+import { callerIdOf, type Principal } from '../../web/contract/principal.js';
 import { AnswersNothing } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { wrong } from '../../web/rest/wrong-field.js';
 import * as dto from './ui-sessions.dto.js';
-import { UiSessionsService } from './ui-sessions.service.js';
+import { maxSessions, UiSessionsRepository } from './ui-sessions.repository.js';
+
+/** Max size of a page's facts for agents. */
+const maxContextBytes = 16_384;
 
 /** Sessions of console tabs. Other callers than the session's own get `not_found`. */
 @ApiTags('pages')
@@ -13,7 +20,7 @@ import { UiSessionsService } from './ui-sessions.service.js';
 @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'database_unavailable')
 @Controller('api/v1/ui/sessions')
 export class UiSessionsController {
-  constructor(private readonly service: UiSessionsService) {}
+  constructor(private readonly repository: UiSessionsRepository) {}
 
   @Post()
   @ApiOperation({
@@ -23,8 +30,11 @@ export class UiSessionsController {
   })
   @ApiCreatedResponse({ type: dto.UiSessionView })
   @ApiProblems('rate_limited')
-  createUiSession(@CurrentPrincipal() principal: Principal): Promise<dto.UiSessionView> {
-    return this.service.create(principal);
+  async createUiSession(@CurrentPrincipal() principal: Principal): Promise<dto.UiSessionView> {
+    const id = `uis_${randomBytes(16).toString('base64url')}`;
+    if (await this.repository.create(id, callerIdOf(principal))) return { id };
+    const detail = `This caller has ${maxSessions} pages open already: close some`;
+    throw new Problem('rate_limited', detail, { retryAfterMs: 60_000 });
   }
 
   @Put(':id/page')
@@ -34,12 +44,15 @@ export class UiSessionsController {
     'Calls see the new page',
     'not_found',
   )
-  reportUiPage(
-    @Param() session: dto.UiSessionParams,
+  async reportUiPage(
+    @Param() { id }: dto.UiSessionParams,
     @Body() page: dto.UiPageBody,
     @CurrentPrincipal() principal: Principal,
   ): Promise<void> {
-    return this.service.report(session, page, principal);
+    if (Buffer.byteLength(JSON.stringify(page.context)) > maxContextBytes)
+      throw wrong('/context', `must be at most ${maxContextBytes} bytes of JSON`);
+    if (await this.repository.report(id, callerIdOf(principal), page)) return;
+    throw new Problem('not_found', `There is no UI session ${id}`);
   }
 
   @Post(':id/answers/:callId')
@@ -50,12 +63,18 @@ export class UiSessionsController {
     'not_found',
     'conflict',
   )
-  answerUiCall(
-    @Param() call: dto.UiAnswerParams,
+  async answerUiCall(
+    @Param() { id: session, callId }: dto.UiAnswerParams,
     @Body() answer: dto.UiAnswerBody,
     @CurrentPrincipal() principal: Principal,
   ): Promise<void> {
-    return this.service.answer(call, answer, principal);
+    const call = { id: callId, session, caller: callerIdOf(principal) };
+    const outcome = await this.repository.answer(call, answer);
+    if (outcome === 'stored') return;
+    if (outcome === 'differs') throw new Problem('conflict', `The call ${callId} was answered otherwise`);
+    if (outcome === 'over')
+      throw new Problem('not_found', `The call ${callId} is over: nobody waits for it`, { status: 410 });
+    throw new Problem('not_found', `There is no call ${callId} for this page`);
   }
 
   @Put(':id/grants/:caller')
@@ -66,7 +85,7 @@ export class UiSessionsController {
     'not_found',
   )
   grantUiPage(@Param() grant: dto.UiGrantParams, @CurrentPrincipal() principal: Principal): Promise<void> {
-    return this.service.grant(grant, principal);
+    return this.decide(grant, principal, 'granted');
   }
 
   @Delete(':id/grants/:caller')
@@ -76,7 +95,23 @@ export class UiSessionsController {
     'It may not act on the page',
     'not_found',
   )
-  revokeUiPage(@Param() grant: dto.UiGrantParams, @CurrentPrincipal() principal: Principal): Promise<void> {
-    return this.service.revoke(grant, principal);
+  async revokeUiPage(
+    @Param() grant: dto.UiGrantParams,
+    @CurrentPrincipal() principal: Principal,
+  ): Promise<void> {
+    await this.decide(grant, principal, 'refused');
+    const message = 'The user does not let this key act on the page any more';
+    const answer = { ok: false, error: { type: 'interrupted' as const, message } };
+    await this.repository.answerCallsOf(grant.id, grant.caller, answer);
+  }
+
+  /** Stores the user's decision about a caller who asked. @throws Problem `not_found` if it did not ask */
+  private async decide(
+    { id, caller: grantee }: dto.UiGrantParams,
+    principal: Principal,
+    status: 'granted' | 'refused',
+  ): Promise<void> {
+    if (await this.repository.decide(id, callerIdOf(principal), grantee, status)) return;
+    throw new Problem('not_found', `No caller ${grantee} asked for the page ${id}`);
   }
 }

@@ -78,6 +78,7 @@ export const budgetProject = ({ keyId, projects }: Principal, projectId: string)
 
 /** The subject of an investigation's counters. The same id in another project is another investigation. */
 export const subjectOf = (project: string, investigationId: string): Subject => ({
-  ...{ kind: 'budget', project: sanitisedText(project) },
+  kind: 'budget',
+  project: sanitisedText(project),
   subject: sanitisedText(investigationId).toWellFormed(),
 });

@@ -13,7 +13,6 @@ import type { Tool } from '../../web/contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 import type { OutcomeStatus, ToolOutcome } from '../../web/contract/tool-outcome.js';
 
-/** Names of metrics. */
 const calls = 'toolkeeper_calls_total';
 const durations = 'toolkeeper_call_duration_seconds';
 const inFlight = 'toolkeeper_calls_in_flight';
@@ -32,7 +31,6 @@ interface ToolSeries {
   uses: number;
 }
 
-/** Metrics of calls. */
 export const callMetrics = [
   counter(calls, 'Executions by outcome', 'tool', 'status'),
   histogram(
@@ -124,7 +122,6 @@ export class CallReports {
     if (this.log.isVerbose) this.log.write({ tool, event: 'execute', requestId });
   }
 
-  /** Reports the end of an execution. */
   executionEnded({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.dec();
@@ -162,16 +159,8 @@ export class CallReports {
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers, findings]);
   }
 
-  private readonly onExecuted = ({
-    tool,
-    status,
-    test,
-    executionTimeMs,
-    fault,
-    errorType,
-    errorCode,
-    context,
-  }: ExecutedCall): void => {
+  private readonly onExecuted = (event: ExecutedCall): void => {
+    const { tool, status, test, executionTimeMs, fault, errorType, errorCode, context } = event;
     const series = this.seriesOf(tool);
     series.calls[status].inc();
     series.durations.observe(executionTimeMs / 1_000);

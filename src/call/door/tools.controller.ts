@@ -36,7 +36,6 @@ import { OpenQuestions } from './open-questions.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
-/** Lists and calls tools. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @Controller('api/v1')
@@ -175,7 +174,6 @@ export class ReplaysController {
   }
 }
 
-/** Shows, continues and cancels asynchronous executions. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @ApiProblems('invalid_request', 'not_found', 'database_unavailable', 'unauthorized', 'forbidden')

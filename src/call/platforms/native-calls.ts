@@ -127,7 +127,6 @@ function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCal
 
 type WriteAnswer = (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object;
 
-/** Functions that write the answer in each format. */
 const answerIn: Readonly<Record<ResultFormat, WriteAnswer>> = {
   // OpenAI's tool messages accept text only.
   openai: ({ id }, answer) => ({ role: 'tool', tool_call_id: id, content: answerText(answer) }),

@@ -41,7 +41,6 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   }
 }
 
-/** State of one conversion. */
 interface Progress {
   readonly root: JsonSchema;
   /** Members of all enums together. */

@@ -181,7 +181,6 @@ function notBegun(): ToolFailure {
   );
 }
 
-/** The outcome of a call whose end is not known. */
 function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   const message =
     'The first call with this key was interrupted. The result is unknown: the tool may have done its work';

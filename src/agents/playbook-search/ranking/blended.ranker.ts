@@ -52,7 +52,6 @@ interface Scored {
   readonly semanticConfidence: number;
 }
 
-/** The ranking of one catalogue. */
 class BlendedRanking implements PlaybookRanking {
   constructor(
     private readonly words: PlaybookRanking,

@@ -63,7 +63,6 @@ export class LexicalRanker implements PlaybookRanker {
   }
 }
 
-/** The ranking of one catalogue. */
 class LexicalRanking implements PlaybookRanking {
   constructor(
     private readonly ids: readonly string[],
