@@ -7,12 +7,12 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
  * member becomes one that may be null, and the door reads the null as absent.
  */
 
-/** Keywords that strict mode supports. The validation of the call checks all others. */
 const ofNumbers = ['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+/** Keywords that strict mode supports. The validation of the call checks all others. */
 const supported = ['title', 'description', ...ofNumbers, 'minItems', 'maxItems'];
-/** Keywords that strict mode does not support and that may restrict a value further. */
 const ofReferences = ['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'];
 const ofMembers = ['dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'];
+/** Keywords that strict mode does not support and that may restrict a value further. */
 const beyondStrict = ['allOf', 'if', ...ofMembers, ...ofReferences];
 /** Keywords with schemas that others refer to. */
 const definitions = ['$defs', 'definitions'] as const;

@@ -100,9 +100,9 @@ interface HolmesParameter {
   readonly json_schema_extra?: Readonly<Record<string, unknown>>;
 }
 
-/** Keywords that are passed on in `json_schema_extra`. */
 const ofNumbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const ofTexts = ['minLength', 'maxLength', 'pattern'];
+/** Keywords that are passed on in `json_schema_extra`. */
 const extraKeywords = ['minItems', 'maxItems', ...ofNumbers, ...ofTexts, 'default'];
 /** Max parameters of a tool. References are replaced by their schemas, which may make a schema very large. */
 const maxParameters = 1_000;
