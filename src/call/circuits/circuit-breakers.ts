@@ -193,16 +193,16 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   /**
    * Calls and faults of all replicas since the circuit was closed, if they are enough to open it.
-   * @param isUrgent whether they are counted even after many queries in the last second
+   * @param urgency whether they are counted even after many queries in the last second
    */
   private async faultsOfAll(
     tool: string,
-    { isUrgent }: { readonly isUrgent: boolean },
+    urgency: { readonly isUrgent: boolean },
   ): Promise<WindowCounts | undefined> {
     const { breaker, history } = this.track(tool);
     const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
     const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
-    const counts = await this.fleet?.countFaults(tool, since, isUrgent);
+    const counts = await this.fleet?.countFaults(tool, since, urgency);
     return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 

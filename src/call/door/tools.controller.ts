@@ -29,6 +29,7 @@ import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
 import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import * as asks from './asks.dto.js';
 import * as dto from './tools.dto.js';
 import { AsyncExecutions } from './async-executions.js';
 import { listerOf, prefersAsync } from './incoming-call.js';
@@ -110,7 +111,7 @@ export class ToolsController {
   executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | dto.AsyncExecutionView | dto.QuestionsView | Readable> {
+  ): Promise<ToolOutcome | dto.AsyncExecutionView | asks.QuestionsView | Readable> {
     if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
     return this.service.execute(request, reply);
   }
@@ -127,7 +128,7 @@ export class ToolsController {
   @ApiProblems('not_found', 'invalid_request', 'payload_too_large', 'database_unavailable', 'unauthorized')
   answerQuestion(
     @Param('id') id: string,
-    @Body() body: dto.QuestionAnswer,
+    @Body() body: asks.QuestionAnswer,
     @CurrentPrincipal() caller: Principal,
   ): Promise<void> {
     return this.questions.answer(caller, id, { result: body });
@@ -213,7 +214,7 @@ export class AsyncExecutionsController {
   )
   answerAsyncExecution(
     @Param() { id }: dto.AsyncExecutionParams,
-    @Body() { inputResponses }: dto.ExecutionAnswers,
+    @Body() { inputResponses }: asks.ExecutionAnswers,
     @Req() request: FastifyRequest,
   ): Promise<dto.AsyncExecutionView> {
     return this.service.answer(id, inputResponses, request);

@@ -10,6 +10,7 @@ import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { InputRequired } from '../../web/contract/asks.js';
+import type { QuestionsView } from './asks.dto.js';
 import { OpenQuestions } from './open-questions.js';
 import { streamCall } from './call-stream.js';
 import { callOf, headersOf, incomingCall } from './incoming-call.js';
@@ -35,7 +36,7 @@ import { platformSchema } from '../platforms/platform-schema.js';
 type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
 /** Answer of a call over HTTP: the outcome, questions to the caller, or an event stream. */
-export type ExecuteAnswer = ToolOutcome | dto.QuestionsView | Readable;
+export type ExecuteAnswer = ToolOutcome | QuestionsView | Readable;
 
 /** Tools in a page of the list. */
 const defaultLimit = 100;
