@@ -21,7 +21,7 @@ export class InvestigationBudgetGuard implements CanActivate {
     call.ticket.budgeted = true;
     const { budget } = call.principal;
     const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : investigationOf(call.context);
-    // A later round of a call was counted with its first one.
+    // An empty id is none, too. A later round of a call was counted with its first one.
     if (call.test || !id || call.asks?.round !== undefined) return true;
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
     const project = budgetProject(call.principal, call.context.projectId);

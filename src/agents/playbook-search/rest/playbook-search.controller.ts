@@ -100,6 +100,9 @@ export class PlaybookSearchController {
   private async explain(query: RestSearch): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;
+    const labels = [...normalisedLabels(query.labels)].map(
+      ([key, values]) => [key, values.join(', ')] as const,
+    );
     const wanted = explained.filter(
       ({ playbook_id }) => explainOnly === undefined || playbook_id === explainOnly,
     );
@@ -110,9 +113,7 @@ export class PlaybookSearchController {
         catalogue_revision: revision,
         min_confidence: query.similarityThreshold,
         max_results: query.limit,
-        labels: Object.fromEntries(
-          [...normalisedLabels(query.labels)].map(([key, values]) => [key, values.join(', ')]),
-        ),
+        labels: Object.fromEntries(labels),
         degraded: degraded ?? null,
         candidates: wanted.slice(0, maxExplained),
         total_candidates: wanted.length,
