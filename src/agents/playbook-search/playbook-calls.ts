@@ -161,6 +161,7 @@ interface Investigation {
 /** Statistics of playbook tools in the last hour. */
 export class PlaybookUsage {
   private readonly investigations = new Map<string, Investigation>();
+  /** Samples whose number alone counts: none is a fault. */
   private readonly calls = new SampleRing(windowMs);
   private readonly hits = new SampleRing(windowMs);
 

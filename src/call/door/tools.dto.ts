@@ -283,9 +283,13 @@ const exampleEvents = [
 
 /** Refusals of every run, including test calls. */
 export const runProblems = [
-  ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
-  ...(['recorder_full', 'shutting_down'] as const),
-];
+  'invalid_input',
+  'payload_too_large',
+  'queue_full',
+  'tool_unavailable',
+  'recorder_full',
+  'shutting_down',
+] as const;
 
 /** Documents a route that runs a tool. */
 export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodDecorator {

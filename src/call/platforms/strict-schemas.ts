@@ -63,7 +63,8 @@ function strictForm(schema: unknown, level: number, progress: Progress): Record<
       throw new NotStrict();
     return { ...supportedIn(schema), anyOf: anyOf.map((each) => strictForm(each, level, progress)) };
   }
-  const values = Array.isArray(members) ? members : 'const' in schema ? [schema['const']] : undefined;
+  const constant = 'const' in schema ? [schema['const']] : undefined;
+  const values = Array.isArray(members) ? members : constant;
   if (values) {
     progress.members += values.length;
     if (values.some((value) => typeof value === 'object' && value !== null)) throw new NotStrict();
