@@ -12,7 +12,9 @@ import { ProblemFilter } from '../../src/web/rest/problem.filter.js';
 import { DtoPipe } from '../../src/web/rest/dto.pipe.js';
 import { ConfigModule, loadConfig } from '../../src/base/config/app-config.js';
 import { InvestigationBudgetGuard } from '../../src/call/budgets/investigation-budget.guard.js';
-import { InvestigationsModule } from '../../src/call/budgets/investigations.module.js';
+import { InvestigationsController } from '../../src/call/budgets/investigations.controller.js';
+import { InvestigationsService } from '../../src/call/budgets/investigations.service.js';
+import { CountersModule } from '../../src/base/counters/counters.module.js';
 import { CallTicket } from '../../src/web/contract/call-ticket.js';
 import type { Tool } from '../../src/web/contract/tool.js';
 import type { ToolCall } from '../../src/web/contract/tool-call.js';
@@ -86,10 +88,12 @@ describe.each(['in memory', 'in the database'])('investigations %s', (where) => 
           exports: [AuditLog, FleetBarrier],
         },
         AuthModule,
-        InvestigationsModule,
+        CountersModule,
       ],
+      controllers: [InvestigationsController],
       providers: [
         Gateway,
+        InvestigationsService,
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_PIPE, useClass: DtoPipe },
       ],

@@ -15,8 +15,9 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../base/common/errors.js';
 import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
-import { OfProject } from '../../records/spans/reads/answers.decorator.js';
-import { Answers, ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { OfProject } from '../../records/spans/reads/project-routes.decorator.js';
+import { Answers, AnswersNothing } from '../../web/rest/answers.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './assistant.dto.js';
 import { AssistantService, type ChatCaller } from './assistant.service.js';
 
@@ -85,10 +86,7 @@ export class AssistantController {
   }
 
   @Delete(':id')
-  @HttpCode(204)
-  @ApiOperation({ summary: 'Delete a chat', description: 'Ends a running turn.' })
-  @ApiNoContentResponse({ description: 'Chat deleted' })
-  @ApiProblems('not_found')
+  @AnswersNothing('Delete a chat', 'Ends a running turn.', 'Chat deleted', 'not_found')
   deleteChat(@Param() { id }: dto.ChatParams, @CurrentCaller() caller: ChatCaller): Promise<void> {
     return this.service.delete(id, caller);
   }

@@ -95,7 +95,6 @@ export class ChatPageView extends PageOf(ListedChatView) {
   @NullableText('gpt-4.1', 'The language model; null if none is configured') readonly model!: string | null;
 }
 
-/** A chat with its messages. */
 export class ChatView extends ListedChatView {
   @Example(`assistant-${id}`, 'Investigation of its calls') readonly investigationId!: string;
   @ApiProperty({ type: ChatLimitsView }) readonly limits!: ChatLimitsView;

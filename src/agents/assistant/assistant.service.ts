@@ -25,6 +25,8 @@ const maxPageLength = 16_000;
 /** States of a chat whose last turn can be retried. */
 const retryableStates: readonly string[] = ['failed', 'stopped', 'interrupted'];
 
+const turnRunning = 'A turn of this chat runs (turn_running): wait for its end, or stop it';
+
 /** The caller of a route, who owns the chats. */
 export interface ChatCaller extends ChatOwner {
   readonly principal: Principal;
@@ -152,11 +154,7 @@ export class AssistantService {
       this.turns.begin(caller, async () => {
         const runId = newId();
         const changed = await this.repository.change(caller, id, (chat, messages) => {
-          if (chat.state === 'running')
-            throw new Problem(
-              'conflict',
-              'A turn of this chat runs (turn_running): wait for its end, or stop it',
-            );
+          if (chat.state === 'running') throw new Problem('conflict', turnRunning);
           const columns = prepare(chat, messages);
           const next = lastCalls(messages).find((part) => awaitsApproval(part) || mayRun(part));
           if (next && awaitsApproval(next)) return { ...columns, state: 'waiting' };

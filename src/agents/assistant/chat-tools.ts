@@ -38,9 +38,6 @@ export interface CallOrigin {
   readonly uiSession: string | undefined;
 }
 
-/** The members of a call that decide on its approval. */
-type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
-
 export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
 
 /** Selects the tools that a chat is offered, checks their approvals, and runs their calls through the door. */
@@ -88,7 +85,7 @@ export class ChatTools {
    * The approval that a call still needs, for its exact input and the present revision of the tool; undefined if it needs
    * none or has it. Unknown tools need none, because the door refuses them.
    */
-  approvalFor({ toolName, input, approval }: ApprovableCall): CallPart['approval'] {
+  approvalFor({ toolName, input, approval }: CallPart): CallPart['approval'] {
     const tool = this.registry.find(toolName);
     if (!tool || !needsApproval(tool.definition)) return undefined;
     const { revision = tool.definition.version } = tool;
@@ -98,8 +95,8 @@ export class ChatTools {
 
   /** Why a call would be refused even with an approval; undefined if it can run. */
   async refusalOf(part: CallPart, origin: CallOrigin): Promise<string | undefined> {
-    const isAsked = true;
-    return this.door.accept(this.requestOf(part, origin), isAsked).then(() => undefined, refusalText);
+    const request = this.requestOf(part, origin);
+    return this.door.accept(request, { forApproval: true }).then(() => undefined, refusalText);
   }
 
   /**

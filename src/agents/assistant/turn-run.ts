@@ -215,7 +215,8 @@ export class TurnRun {
 
   /** Adds to the usage of the chat. An unknown cost stays unknown until a known one is added. */
   private addUsage(more: Partial<ChatUsageView>): void {
-    const sum = (name: keyof ChatUsageView): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
+    // Earlier versions could store negative figures, as endpoints reported them.
+    const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
     const isCostKnown = this.usage.cost !== null || (more.cost ?? null) !== null;
     this.usage = {
       steps: sum('steps'),

@@ -1,10 +1,11 @@
 import { Body, Delete, Get, HttpCode, Ip, Param, Patch, Post, Query, UseInterceptors } from '@nestjs/common';
-import { ApiCreatedResponse, ApiExtraModels, ApiNoContentResponse, ApiOperation } from '@nestjs/swagger';
+import { ApiCreatedResponse, ApiExtraModels, ApiOperation } from '@nestjs/swagger';
 import { CurrentPrincipal, CurrentProject, type Principal } from '../../web/auth/principal.decorator.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { SpansUpToDateInterceptor } from '../../records/spans/ingest/span-ingest.js';
-import { OfProject } from '../../records/spans/reads/answers.decorator.js';
-import { Answers, ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { OfProject } from '../../records/spans/reads/project-routes.decorator.js';
+import { Answers, AnswersNothing } from '../../web/rest/answers.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './experiments.dto.js';
 import { ExperimentsService } from './experiments.service.js';
 
@@ -97,10 +98,7 @@ export class ExperimentsController {
 
   @Delete(':id')
   @Scopes('experiments:write')
-  @HttpCode(204)
-  @ApiOperation({ summary: 'Delete an experiment', description: 'Ends its run.' })
-  @ApiNoContentResponse({ description: 'Experiment deleted' })
-  @ApiProblems('not_found')
+  @AnswersNothing('Delete an experiment', 'Ends its run.', 'Experiment deleted', 'not_found')
   deleteExperiment(@CurrentProject() project: string, @Param() { id }: dto.ExperimentParams): Promise<void> {
     return this.service.delete(project, id);
   }

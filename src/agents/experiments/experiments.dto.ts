@@ -125,7 +125,6 @@ export class RunResultView {
   readonly trace_id!: string | null;
 }
 
-/** An experiment in full. */
 @SentBackBy(UpdateExperimentBody)
 export class ExperimentView extends ListedExperimentView {
   @Example('default') readonly project_id!: string;

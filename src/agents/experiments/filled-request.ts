@@ -50,7 +50,6 @@ export async function filledRequest(
 const without = (object: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 
-/** Fills all texts in a JSON value. */
 async function fillValue(value: unknown, templates: Templates, place: string): Promise<unknown> {
   if (typeof value === 'string') return fillText(value, templates, place);
   if (typeof value !== 'object' || value === null) return value;

@@ -126,7 +126,6 @@ export class LlmEndpoint {
     return { method: 'POST', path, headers: { ...headers, ...keyHeader(this.address) }, body, signal };
   }
 
-  /** Sends a request, and takes the time. */
   private async askTimed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
     let traceId: AnswerHeaders[string];
     const onHeaders = (headers: AnswerHeaders): void => {

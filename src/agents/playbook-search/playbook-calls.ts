@@ -82,7 +82,6 @@ export class PlaybookCalls implements OnModuleInit {
       this.usage.addInvestigation(investigationId, playbookTools.includes(event.tool));
   };
 
-  /** Counts and logs the end of a playbook tool's call. */
   private onPlaybookCall(event: CallEvent): void {
     if (event.kind === 'refused') {
       const { code: error_type, detail } = event.refusal;
@@ -144,7 +143,7 @@ const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(re
 const windowMs = 3_600_000;
 
 /** Shares of the last hour, 0 to 1; 0 if nothing was seen. */
-export interface PlaybookUsageSample {
+interface PlaybookUsageSample {
   /** Share of the investigations with a call of any tool that called a playbook tool. */
   readonly callRate: number;
   /** Share of the calls of playbook tools that were answered from the cache. */
@@ -162,6 +161,7 @@ interface Investigation {
 /** Statistics of playbook tools in the last hour. */
 export class PlaybookUsage {
   private readonly investigations = new Map<string, Investigation>();
+  /** Samples whose number alone counts: none is a fault. */
   private readonly calls = new SampleRing(windowMs);
   private readonly hits = new SampleRing(windowMs);
 
@@ -180,12 +180,12 @@ export class PlaybookUsage {
       if (isPlaybookCall) known.playbookCallAt = now;
       return;
     }
-    if (this.investigations.size >= this.maxTracked) this.forgetFirst();
+    const [first] = this.investigations.keys();
+    if (first !== undefined && this.investigations.size >= this.maxTracked) this.investigations.delete(first);
     const playbookCallAt = isPlaybookCall ? now : -Infinity;
     this.investigations.set(investigationId, { calledAt: now, playbookCallAt });
   }
 
-  /** Counts a call of a playbook tool. */
   addCall(): void {
     this.calls.add(this.clock.now(), false);
   }
@@ -209,17 +209,11 @@ export class PlaybookUsage {
       cacheHitRate: share(this.hits.totals(now).calls, this.calls.totals(now).calls),
     };
   }
-
-  private forgetFirst(): void {
-    const [first] = this.investigations.keys();
-    if (first !== undefined) this.investigations.delete(first);
-  }
 }
 
 /** A share, at most 1: a call may have left the window before its hit has. */
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
 
-/** Metrics of the calls of playbook tools. */
 export const playbookMetrics = [
   counter(callsMetric, 'Calls of playbook tools by status; refused: they were not run', 'status'),
   counter(errorsMetric, 'Calls of playbook tools that failed or were refused, by error type', 'type'),

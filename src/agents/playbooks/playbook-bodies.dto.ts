@@ -145,7 +145,6 @@ export class ArchivePlaybookBody {
   @Text(2_000, { example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
 }
 
-/** The outcome of using a playbook. */
 export class RecordOutcomeBody {
   @Flag({ example: true, description: 'Whether it remedied the incident' }) readonly success!: boolean;
   @OptionalText(256, {

@@ -1,6 +1,6 @@
 import { applyDecorators, Body, Get, HttpCode, Param, Patch, Post, Query, type Type } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, type ApiOperationOptions } from '@nestjs/swagger';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import * as views from './playbook-views.dto.js';
@@ -13,14 +13,10 @@ import type { transitions } from './playbook-versions.js';
 const Transition = (
   name: keyof typeof transitions,
   type: Type,
-  operation: ApiOperationOptions,
+  summary: string,
+  description: string,
 ): MethodDecorator =>
-  applyDecorators(
-    Patch(`:id/:version/${name}`),
-    ApiOperation(operation),
-    ApiOkResponse({ type }),
-    ApiProblems('conflict'),
-  );
+  applyDecorators(Patch(`:id/:version/${name}`), Answers(type, summary, description, 'conflict'));
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiRoutes('api/v1/playbooks', 'playbooks', 'playbooks:write')
@@ -34,11 +30,11 @@ export class PlaybookVersionsController {
 
   @Get(':id/versions')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'List the versions of a playbook, newest first',
-    description: 'Without disabled ones unless `include_disabled=true`.',
-  })
-  @ApiOkResponse({ type: views.PlaybookVersionsView })
+  @Answers(
+    views.PlaybookVersionsView,
+    'List the versions of a playbook, newest first',
+    'Without disabled ones unless `include_disabled=true`.',
+  )
   listPlaybookVersions(
     @Param() { id }: bodies.PlaybookIdParams,
     @Query() query: bodies.VersionsQuery,
@@ -48,13 +44,12 @@ export class PlaybookVersionsController {
 
   @Get(':id/versions/:version')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'Show one version with its procedure and status history',
-    description:
-      'With `investigationId` also whether and when this version was shown to that investigation, so that a platform ' +
+  @Answers(
+    views.PlaybookView,
+    'Show one version with its procedure and status history',
+    'With `investigationId` also whether and when this version was shown to that investigation, so that a platform ' +
       'can refuse the selection of others.',
-  })
-  @ApiOkResponse({ type: views.PlaybookView })
+  )
   async getPlaybookVersion(
     @Param() key: bodies.PlaybookVersionParams,
     @Query() { investigationId }: bodies.VersionQuery,
@@ -69,11 +64,11 @@ export class PlaybookVersionsController {
 
   @Get(':id/versions/:from/diff/:to')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'Compare two versions of a playbook',
-    description: "All differences of the authors' fields. Lists are compared by position.",
-  })
-  @ApiOkResponse({ type: views.PlaybookDiffView })
+  @Answers(
+    views.PlaybookDiffView,
+    'Compare two versions of a playbook',
+    "All differences of the authors' fields. Lists are compared by position.",
+  )
   diffPlaybookVersions(@Param() { id, from, to }: bodies.PlaybookDiffParams): Promise<object> {
     return this.catalogue.diff(id, from, to);
   }
@@ -81,14 +76,13 @@ export class PlaybookVersionsController {
   @Post(':id/versions/:version/outcomes')
   @HttpCode(200)
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'Record the outcome of using a version',
-    description:
-      'Adds it to the success statistics at once and for good. With an `execution_id` it counts once, even if it is ' +
+  @Answers(
+    views.PlaybookOutcomeView,
+    'Record the outcome of using a version',
+    'Adds it to the success statistics at once and for good. With an `execution_id` it counts once, even if it is ' +
       'reported again; 409 if it was reported with the other outcome before.',
-  })
-  @ApiOkResponse({ type: views.PlaybookOutcomeView })
-  @ApiProblems('conflict')
+    'conflict',
+  )
   recordPlaybookOutcome(
     @Param() key: bodies.PlaybookVersionParams,
     @Body() { success, execution_id: executionId }: bodies.RecordOutcomeBody,
@@ -96,10 +90,12 @@ export class PlaybookVersionsController {
     return this.catalogue.recordOutcome(key, { success, executionId });
   }
 
-  @Transition('disable', views.PlaybookStatusView, {
-    summary: 'Remove an active version from search',
-    description: 'No older version replaces it. It can be enabled again.',
-  })
+  @Transition(
+    'disable',
+    views.PlaybookStatusView,
+    'Remove an active version from search',
+    'No older version replaces it. It can be enabled again.',
+  )
   async disablePlaybook(
     @Param() key: bodies.PlaybookVersionParams,
     @Body() { disabled_by: by, disabled_reason: reason }: bodies.DisablePlaybookBody,
@@ -107,10 +103,12 @@ export class PlaybookVersionsController {
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'disable', by, reason }));
   }
 
-  @Transition('enable', views.PlaybookStatusView, {
-    summary: 'Return a disabled version to search',
-    description: 'Clears `disabled_*`; the status history keeps them.',
-  })
+  @Transition(
+    'enable',
+    views.PlaybookStatusView,
+    'Return a disabled version to search',
+    'Clears `disabled_*`; the status history keeps them.',
+  )
   async enablePlaybook(
     @Param() key: bodies.PlaybookVersionParams,
     @Body() { enabled_by: by, enabled_reason: reason }: bodies.EnablePlaybookBody,
@@ -118,10 +116,12 @@ export class PlaybookVersionsController {
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'enable', by, reason }));
   }
 
-  @Transition('deprecate', views.PlaybookDeprecatedView, {
-    summary: 'Remove an active version from search for good, with a notice for its users',
-    description: 'It stays readable and can only be archived afterwards.',
-  })
+  @Transition(
+    'deprecate',
+    views.PlaybookDeprecatedView,
+    'Remove an active version from search for good, with a notice for its users',
+    'It stays readable and can only be archived afterwards.',
+  )
   async deprecatePlaybook(
     @Param() key: bodies.PlaybookVersionParams,
     @Body() body: bodies.DeprecatePlaybookBody,
@@ -131,10 +131,12 @@ export class PlaybookVersionsController {
     return { ...identity(row), deprecated_at: row.updated_at, ...body };
   }
 
-  @Transition('archive', views.PlaybookArchivedView, {
-    summary: 'Archive an active or deprecated version',
-    description: 'The last status of a version, which stays readable.',
-  })
+  @Transition(
+    'archive',
+    views.PlaybookArchivedView,
+    'Archive an active or deprecated version',
+    'The last status of a version, which stays readable.',
+  )
   async archivePlaybook(
     @Param() key: bodies.PlaybookVersionParams,
     @Body() body: bodies.ArchivePlaybookBody,

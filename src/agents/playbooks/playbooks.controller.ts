@@ -10,6 +10,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import { CurrentPrincipal, holderIn } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
@@ -19,20 +20,15 @@ import { ShownPlaybooks } from './shown/shown-playbooks.js';
 import * as bodies from './playbook-bodies.dto.js';
 
 type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
-type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;
-
-/** The schema and the examples of an import, whose body has several forms. */
 const playbook: Schema = { $ref: '#/components/schemas/CreatePlaybookBody' };
+const playbookList: Schema = { type: 'array', items: playbook };
 
+/** The body of an import: one playbook, a list, or an object with a list. */
 const importBodySchema: Schema = {
   oneOf: [
     playbook,
-    { type: 'array', items: playbook },
-    {
-      type: 'object',
-      required: ['playbooks'],
-      properties: { playbooks: { type: 'array', items: playbook } },
-    },
+    playbookList,
+    { type: 'object', required: ['playbooks'], properties: { playbooks: playbookList } },
   ],
 };
 
@@ -55,7 +51,7 @@ const cachePlaybook = {
   content: 'steps:\n  - name: refresh early\n',
 };
 
-const importExamples: Examples = {
+const importExamples = {
   list: { summary: 'A list', value: [retryPlaybook, cachePlaybook] },
   one: { summary: 'One playbook, which exists already', value: retryPlaybook },
   wrapped: { summary: "In this server's list format", value: { playbooks: [cachePlaybook] } },
@@ -110,13 +106,12 @@ export class PlaybooksController {
 
   @Get('shown')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'List the playbooks that were shown to an investigation',
-    description:
-      'All playbooks in answers to this investigation, until it expires 24 hours after its first call. Other playbooks ' +
+  @Answers(
+    views.ShownPlaybooksView,
+    'List the playbooks that were shown to an investigation',
+    'All playbooks in answers to this investigation, until it expires 24 hours after its first call. Other playbooks ' +
       'were not selected from these answers.',
-  })
-  @ApiOkResponse({ type: views.ShownPlaybooksView })
+  )
   async listShownPlaybooks(
     @Query() { investigationId }: bodies.ShownQuery,
   ): Promise<views.ShownPlaybooksView> {
@@ -126,11 +121,11 @@ export class PlaybooksController {
 
   @Get()
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'List the latest version of each playbook',
-    description: 'With any status, by `playbook_id`, without its procedure.',
-  })
-  @ApiOkResponse({ type: views.PlaybookPageView })
+  @Answers(
+    views.PlaybookPageView,
+    'List the latest version of each playbook',
+    'With any status, by `playbook_id`, without its procedure.',
+  )
   listPlaybooks(@Query() { limit, cursor }: bodies.ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
   }

@@ -6,7 +6,6 @@ import { ToolsModule } from '../../call/door/tools.module.js';
 import { UiBridge } from './ui-bridge.js';
 import { UiSessionsController } from './ui-sessions.controller.js';
 import { UiSessionsRepository } from './ui-sessions.repository.js';
-import { UiSessionsService } from './ui-sessions.service.js';
 import { uiTools } from './ui-tools.js';
 
 /** Tools that are answered by a page of the console, and the sessions of its tabs. */
@@ -14,7 +13,7 @@ import { uiTools } from './ui-tools.js';
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],
   controllers: [UiSessionsController],
-  providers: [UiBridge, UiSessionsRepository, UiSessionsService],
+  providers: [UiBridge, UiSessionsRepository],
 })
 export class UiBridgeModule {
   constructor(registry: ToolRegistry, bridge: UiBridge) {

@@ -21,7 +21,7 @@ export class InvestigationBudgetGuard implements CanActivate {
     call.ticket.budgeted = true;
     const { budget } = call.principal;
     const id = budget ? callerPrefix + sharerOf(call.principal, budget).id : investigationOf(call.context);
-    // A later round of a call was counted with its first one.
+    // An empty id is none, too. A later round of a call was counted with its first one.
     if (call.test || !id || call.asks?.round !== undefined) return true;
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
     const project = budgetProject(call.principal, call.context.projectId);
@@ -81,6 +81,7 @@ export const budgetProject = ({ keyId, projects }: Principal, projectId: string)
 
 /** The subject of an investigation's counters. The same id in another project is another investigation. */
 export const subjectOf = (project: string, investigationId: string): Subject => ({
-  ...{ kind: 'budget', project: sanitisedText(project) },
+  kind: 'budget',
+  project: sanitisedText(project),
   subject: sanitisedText(investigationId).toWellFormed(),
 });

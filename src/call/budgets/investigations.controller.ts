@@ -1,7 +1,8 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query, Req } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, Param, Patch, Query, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers, AnswersNothing } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { ProjectQuery } from '../../web/rest/dto.js';
 import type { Page } from '../../web/rest/page.js';
@@ -17,11 +18,11 @@ export class InvestigationsController {
 
   @Get()
   @Scopes('metrics:read')
-  @ApiOperation({
-    summary: 'List the latest investigations and what is left of their budgets',
-    description: "Investigations of the key's projects, newest first, until their budget is reset.",
-  })
-  @ApiOkResponse({ type: dto.InvestigationPageView })
+  @Answers(
+    dto.InvestigationPageView,
+    'List the latest investigations and what is left of their budgets',
+    "Investigations of the key's projects, newest first, until their budget is reset.",
+  )
   listInvestigations(
     @Query() query: dto.ListInvestigationsQuery,
     @Req() request: FastifyRequest,
@@ -31,12 +32,12 @@ export class InvestigationsController {
 
   @Get(':id')
   @Scopes('tools:call')
-  @ApiOperation({
-    summary: 'What an investigation may still spend',
-    description: 'The limit and the remaining calls per tool, and the time at which the counts are reset.',
-  })
-  @ApiOkResponse({ type: dto.InvestigationBudgetView })
-  @ApiProblems('not_found')
+  @Answers(
+    dto.InvestigationBudgetView,
+    'What an investigation may still spend',
+    'The limit and the remaining calls per tool, and the time at which the counts are reset.',
+    'not_found',
+  )
   getInvestigation(
     @Param() { id }: dto.InvestigationParams,
     @Query() _query: ProjectQuery,
@@ -46,11 +47,11 @@ export class InvestigationsController {
   }
 
   @Patch(':id')
-  @ApiOperation({
-    summary: "Set an investigation's limits",
-    description: 'Limits per tool. Calls that were counted stay counted.',
-  })
-  @ApiOkResponse({ type: dto.InvestigationBudgetView })
+  @Answers(
+    dto.InvestigationBudgetView,
+    "Set an investigation's limits",
+    'Limits per tool. Calls that were counted stay counted.',
+  )
   raiseInvestigation(
     @Param() { id }: dto.InvestigationParams,
     @Query() _query: ProjectQuery,
@@ -61,12 +62,11 @@ export class InvestigationsController {
   }
 
   @Delete(':id')
-  @HttpCode(204)
-  @ApiOperation({
-    summary: 'Forget what an investigation has spent',
-    description: 'The investigation begins again with the default limits.',
-  })
-  @ApiNoContentResponse({ description: 'Its next call has the full budget' })
+  @AnswersNothing(
+    'Forget what an investigation has spent',
+    'The investigation begins again with the default limits.',
+    'Its next call has the full budget',
+  )
   resetInvestigation(
     @Param() { id }: dto.InvestigationParams,
     @Query() _query: dto.ResetInvestigationQuery,

@@ -19,9 +19,9 @@ interface CounterRow {
   readonly name: string;
   readonly used: number;
   /** Limit that an operator has set for the investigation. */
-  readonly set: number | null;
+  readonly setLimit: number | null;
   /** The tool's own limit at its last call. */
-  readonly own: number | null;
+  readonly toolLimit: number | null;
 }
 
 /** The counters of one investigation. */
@@ -37,7 +37,7 @@ interface InvestigationRow {
 const selectLatest = `
   SELECT project, subject AS "investigationId", min(resets_at) AS "resetsAt",
     max(used_at) FILTER (WHERE used > 0) AS "lastCallAt",
-    json_agg(json_build_object('name', name, 'used', used, 'set', set_limit, 'own', own_limit)) AS counters
+    json_agg(json_build_object('name', name, 'used', used, 'setLimit', set_limit, 'toolLimit', own_limit)) AS counters
   FROM call_counters
   WHERE kind = 'budget' AND resets_at > now()
     AND ($1::text[] IS NULL OR project = ANY ($1)) AND ($2::text IS NULL OR subject = $2)
@@ -69,7 +69,7 @@ const deleteCounters = `
 /** Shows and changes the budgets of investigations. A change applies to all replicas before it is answered. */
 @Injectable()
 export class InvestigationsService {
-  /** The tool of a name, which has the limit of now. Set by the module of tools, which this one cannot import. */
+  /** The tool of a name, which has the limit of now. Set by the module of tools, because this room cannot import it. */
   toolOf: ((name: string) => Pick<Tool, 'definition'> | undefined) | undefined;
 
   constructor(
@@ -100,9 +100,8 @@ export class InvestigationsService {
     request: FastifyRequest,
   ): Promise<dto.InvestigationBudgetView> {
     if (callsPerTool === undefined && tools === undefined) {
-      throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
-        errors: [{ pointer: '/callsPerTool', detail: 'must be given if tools is not' }],
-      });
+      const errors = [{ pointer: '/callsPerTool', detail: 'must be given if tools is not' }];
+      throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', { errors });
     }
     if (tools && Object.hasOwn(tools, ''))
       throw invalidRequest({ pointer: '/tools/', detail: 'must be the name of a tool' });
@@ -125,8 +124,8 @@ export class InvestigationsService {
   /** The investigation of the request's project, or else of another project of its caller. */
   private async find(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView | undefined> {
     const project = projectIn(request);
-    const [own] = await this.latest(1, [project], id);
-    if (own || project === keyless) return own;
+    const [found] = await this.latest(1, [project], id);
+    if (found || project === keyless) return found;
     return (await this.latest(1, listedIn(request), id))[0];
   }
 
@@ -154,21 +153,17 @@ export class InvestigationsService {
   }
 
   /** A tool's limit is, in this order: the one set for the investigation, the tool's own, the default. */
-  private viewOf({
-    project,
-    investigationId,
-    resetsAt,
-    lastCallAt,
-    counters,
-  }: InvestigationRow): dto.InvestigationBudgetView {
+  private viewOf(row: InvestigationRow): dto.InvestigationBudgetView {
+    const { project, investigationId, resetsAt, lastCallAt, counters } = row;
     const callsPerTool =
-      counters.find(({ name }) => name === '')?.set ?? this.config.investigations.callsPerTool;
+      counters.find(({ name }) => name === '')?.setLimit ?? this.config.investigations.callsPerTool;
     const tools = counters
       .filter(({ name }) => name !== '')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(({ name, used, set, own }) => {
+      .map(({ name, used, setLimit, toolLimit }) => {
         const tool = this.toolOf?.(name);
-        const limit = set ?? (tool ? tool.definition.callsPerInvestigation : own) ?? callsPerTool;
+        const ownLimit = tool ? tool.definition.callsPerInvestigation : toolLimit;
+        const limit = setLimit ?? ownLimit ?? callsPerTool;
         return { tool: name, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
       });
     return {

@@ -172,7 +172,6 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     this.remember(tracked, transition);
   }
 
-  /** Counts an executed call. */
   private readonly record = (event: ExecutedCall): void => {
     if (event.test || isInconclusive(event)) return;
     const { breaker } = this.track(event.tool);
@@ -194,16 +193,16 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   /**
    * Calls and faults of all replicas since the circuit was closed, if they are enough to open it.
-   * @param isUrgent whether they are counted even after many queries in the last second
+   * @param urgency whether they are counted even after many queries in the last second
    */
   private async faultsOfAll(
     tool: string,
-    { isUrgent }: { readonly isUrgent: boolean },
+    urgency: { readonly isUrgent: boolean },
   ): Promise<WindowCounts | undefined> {
     const { breaker, history } = this.track(tool);
     const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
     const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
-    const counts = await this.fleet?.countFaults(tool, since, isUrgent);
+    const counts = await this.fleet?.countFaults(tool, since, urgency);
     return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 
@@ -286,7 +285,6 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     tracked.breaker.adopt(transition, probingMs);
   }
 
-  /** Adds a change to the circuit's history. */
   private remember({ history }: TrackedCircuit, transition: CircuitTransition): void {
     history.push(transition);
     if (history.length > maxHistory) history.shift();
@@ -298,7 +296,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const opens = this.fleet !== undefined && change.from === 'closed' && change.to === 'open';
     // Replicas that open a circuit at the same time use the same id, so that only the first change is stored.
     const opening = `${tool} opened after ${tracked?.lastShared}`;
-    const emit = (): void => {
+    const report = (): void => {
       const local = tracked?.local ?? false;
       const id = opens && !local ? idOf(opening) : newId(change.at);
       this.emit(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
@@ -309,11 +307,11 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       tracked.judgingLocal = this.faultsOfAll(tool, { isUrgent: true }).then((counts) => {
         tracked.local &&= counts === undefined;
         tracked.judgingLocal = undefined;
-        emit();
+        report();
       });
     } else if (tracked?.judgingLocal) {
-      void tracked.judgingLocal.then(emit);
-    } else emit();
+      void tracked.judgingLocal.then(report);
+    } else report();
     if (tracked && change.to === 'closed') tracked.local = false;
   }
 

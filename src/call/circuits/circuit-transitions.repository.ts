@@ -188,7 +188,9 @@ export class CircuitHistories {
 
   /** The histories of all tools, with the samples since a time. @throws the database's error */
   async read(since: Date): Promise<Map<string, CircuitPast>> {
-    await this.awaitReplay();
+    // The journal of an earlier process is awaited, but not for long: the start must not depend on the database.
+    if (!(await endsWithin(replayTimeoutMs, this.recorder.replayed)))
+      this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
     const [samples, transitions] = await Promise.all([
       this.metrics.getFaultSamples(since),
       this.transitions.histories(),
@@ -207,15 +209,6 @@ export class CircuitHistories {
   async samplesOf(tool: string, since: number, until: number): Promise<CircuitPast['samples']> {
     const read = await this.metrics.getFaultSamplesOf(tool, new Date(since), maxSamples);
     return read.map(sampleOf).filter(({ at }) => at <= until);
-  }
-
-  /**
-   * Waits until the journal of an earlier process is in the database, but not long: the start must not depend on the
-   * database.
-   */
-  private async awaitReplay(): Promise<void> {
-    if (!(await endsWithin(replayTimeoutMs, this.recorder.replayed)))
-      this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
   }
 }
 

@@ -16,7 +16,6 @@ const defaultReasons = {
   reset: 'Reset by hand',
 };
 
-/** Shows and overrides circuits. */
 @Injectable()
 export class CircuitsService {
   private readonly logger = new Logger(CircuitsService.name);

@@ -21,7 +21,6 @@ const deniedPauseMs = 1_000;
 const flushMs = 500;
 /** Max queries of the fleet's window per second and tool. */
 const maxQueriesPerSecond = 4;
-
 /** Number of changes that are read again after the start. */
 const overlap = 100;
 
@@ -78,12 +77,16 @@ export class FleetCircuits {
 
   /**
    * Calls and faults of all replicas; undefined without the database.
-   * @param urgent if false, also undefined after too many queries in the last second
+   * @param isUrgent if false, also undefined after too many queries in the last second
    */
-  async countFaults(tool: string, since: number, urgent: boolean): Promise<WindowCounts | undefined> {
+  async countFaults(
+    tool: string,
+    since: number,
+    { isUrgent }: { readonly isUrgent: boolean },
+  ): Promise<WindowCounts | undefined> {
     const counter = { kind: 'rate', project: '', subject: tool, name: '' } as const;
     const { granted } = this.recentQueries.take({ ...counter, limit: maxQueriesPerSecond, ttlMs: 1_000 });
-    if (!urgent && !granted) return undefined;
+    if (!isUrgent && !granted) return undefined;
     try {
       // Waits until the present fault is stored, so that this query and those of other replicas count it.
       await nextTurn();

@@ -7,7 +7,7 @@ export class QuestionsView {
   @OneOfThese(['input_required'], 'input_required') readonly status!: 'input_required';
   @AnyObject({
     example: { amount: { method: 'elicitation/create', params: { message: 'How many?' } } },
-    description: 'Requests of MCP by name, such as `elicitation/create`',
+    description: 'The questions by name. Each is a request of MCP, such as `elicitation/create`',
   })
   readonly inputRequests!: object;
   @Example(

@@ -143,14 +143,18 @@ export class AsyncExecutions {
   }
 
   /** Waits until the execution ends, asks its caller, or `wait` is aborted. @returns its latest state */
-  untilSettled(
+  async untilSettled(
     view: AsyncExecutionView,
     request: FastifyRequest,
     wait: AbortSignal,
   ): Promise<AsyncExecutionView> {
-    return view.status === askingStatus
-      ? Promise.resolve(view)
-      : lastOf(view, this.changes(view, request, wait));
+    let latest = view;
+    if (latest.status === askingStatus) return latest;
+    for await (const change of this.changes(view, request, wait)) {
+      latest = change;
+      if (latest.status === askingStatus) break;
+    }
+    return latest;
   }
 
   /**
@@ -161,16 +165,17 @@ export class AsyncExecutions {
   async answer(id: string, answers: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
     for (;;) {
       const job = await this.find(id, callerIdOf(principalOf(request)));
-      const { asked: question } = dataOf(job);
-      if (question === undefined || viewOf(job).status !== askingStatus) return viewOf(job);
-      const asked = JSON.parse(question) as OpenRound;
-      const inputRequests = { ...asked.inputRequests };
-      const inputResponses = { ...asked.inputResponses };
-      for (const key of Object.keys(inputRequests).filter((name) => Object.hasOwn(answers, name))) {
-        inputResponses[key] = answers[key];
-        delete inputRequests[key];
+      const { asked: roundJson } = dataOf(job);
+      if (roundJson === undefined || viewOf(job).status !== askingStatus) return viewOf(job);
+      const round = JSON.parse(roundJson) as OpenRound;
+      const inputRequests = { ...round.inputRequests };
+      const inputResponses = { ...round.inputResponses };
+      for (const name of Object.keys(round.inputRequests)) {
+        if (!Object.hasOwn(answers, name)) continue;
+        inputResponses[name] = answers[name];
+        delete inputRequests[name];
       }
-      if (await this.putBack(job, { ...asked, inputRequests, inputResponses })) return this.get(id, request);
+      if (await this.putBack(job, { ...round, inputRequests, inputResponses })) return this.get(id, request);
     }
   }
 
@@ -182,15 +187,6 @@ export class AsyncExecutions {
     return new InputRequired(inputRequests, requestState);
   }
 
-  /** Puts a job back: to wait for open answers, or else to run with them. @returns false if the job has changed meanwhile */
-  private putBack(job: StoredJob, asked: OpenRound): Promise<boolean> {
-    const { asked: _before, ...data } = dataOf(job);
-    if (Object.keys(asked.inputRequests).length > 0)
-      return this.jobs.put(queueName, job, { ...data, asked: JSON.stringify(asked) }, new Date(asked.until));
-    const next: JobData = { ...data, call: JSON.stringify(nextRound(data.call, asked)) };
-    return this.jobs.put(queueName, job, next, new Date());
-  }
-
   /** Cancels an execution. @throws Problem `not_found`; `conflict` if it has ended */
   async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
     const caller = callerIdOf(principalOf(request));
@@ -199,22 +195,46 @@ export class AsyncExecutions {
     const job = await this.find(id, caller);
     if (job.state !== 'cancelled' || before.state === 'cancelled')
       throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
-    const { asked } = dataOf(job);
-    if (asked !== undefined) await this.endRound(job, JSON.parse(asked) as OpenRound);
+    const { asked: roundJson } = dataOf(job);
+    if (roundJson !== undefined) await this.endRound(job, JSON.parse(roundJson) as OpenRound);
     await this.sendWebhook(job, viewOf(job));
     return viewOf(job);
+  }
+
+  /** The execution after each change of its status, until it ends or `wait` is aborted. */
+  async *changes(
+    view: AsyncExecutionView,
+    request: FastifyRequest,
+    wait: AbortSignal,
+  ): AsyncGenerator<AsyncExecutionView> {
+    let latest = view;
+    for (let attempt = 1; latest.endedAt === null && !wait.aborted; attempt++) {
+      await delay(backOff(attempt, pollPauses), undefined, { signal: wait }).catch(() => undefined);
+      const before = stateOf(latest);
+      latest = await this.get(view.id, request);
+      if (stateOf(latest) !== before) yield latest;
+    }
+  }
+
+  /** Puts a job back: to wait for open answers, or else to run with them. @returns false if the job has changed meanwhile */
+  private putBack(job: StoredJob, round: OpenRound): Promise<boolean> {
+    const { asked: _before, ...data } = dataOf(job);
+    if (Object.keys(round.inputRequests).length > 0)
+      return this.jobs.put(queueName, job, { ...data, asked: JSON.stringify(round) }, new Date(round.until));
+    const next: JobData = { ...data, call: JSON.stringify(nextRound(data.call, round)) };
+    return this.jobs.put(queueName, job, next, new Date());
   }
 
   /**
    * Ends a cancelled execution that was asking, by running its next round as cancelled. If that round is refused, the
    * execution ends when the time for answers is over.
    */
-  private async endRound(job: StoredJob, asked: OpenRound): Promise<void> {
+  private async endRound(job: StoredJob, round: OpenRound): Promise<void> {
     const { caller, call } = dataOf(job);
     const cancellation = new Cancellation();
     cancellation.cancel();
     try {
-      const next = this.requestOf(caller, nextRound(call, asked));
+      const next = this.requestOf(caller, nextRound(call, round));
       await this.door.call({ ...next, cancellation, queued: true });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -233,21 +253,6 @@ export class AsyncExecutions {
     const job = isUuid(id) ? await this.jobs.find(queueName, id) : undefined;
     if (job && dataOf(job).caller === caller) return job;
     throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
-  }
-
-  /** The execution after each change of its status, until it ends or `wait` is aborted. */
-  async *changes(
-    view: AsyncExecutionView,
-    request: FastifyRequest,
-    wait: AbortSignal,
-  ): AsyncGenerator<AsyncExecutionView> {
-    let latest = view;
-    for (let attempt = 1; latest.endedAt === null && !wait.aborted; attempt++) {
-      await delay(backOff(attempt, pollPauses), undefined, { signal: wait }).catch(() => undefined);
-      const before = stateOf(latest);
-      latest = await this.get(view.id, request);
-      if (stateOf(latest) !== before) yield latest;
-    }
   }
 
   /** Streams the changes of an execution, then its outcome. */
@@ -280,13 +285,11 @@ export class AsyncExecutions {
     if (output instanceof InputRequired) {
       const { inputRequests = {}, requestState = '', executionId } = output;
       const until = Date.now() + maxAskedMs;
-      const asked = { executionId, inputRequests, inputResponses: {}, requestState, until };
+      const round = { executionId, inputRequests, inputResponses: {}, requestState, until };
+      if (await this.putBack(job, round)) return {};
       // The replica that runs a job learns some seconds later that it was cancelled.
-      if (
-        !(await this.putBack(job, asked)) &&
-        (await this.jobs.find(queueName, job.id))?.state === 'cancelled'
-      )
-        await this.endRound(job, asked);
+      const present = await this.jobs.find(queueName, job.id);
+      if (present?.state === 'cancelled') await this.endRound(job, round);
       return {};
     }
     // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
@@ -298,10 +301,10 @@ export class AsyncExecutions {
 
   /** Runs a job's call. @throws an error if another replica shall run it */
   private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput | InputRequired> {
-    const { caller, call: stored, asked } = dataOf(job);
+    const { caller, call: callJson, asked: roundJson } = dataOf(job);
     // A job with open questions runs only when the time for answers is over.
-    if (asked !== undefined) return { outcome: JSON.stringify(unansweredOutcome(asked, job)) };
-    const call = JSON.parse(stored) as QueuedCall;
+    if (roundJson !== undefined) return { outcome: JSON.stringify(unansweredOutcome(roundJson, job)) };
+    const call = JSON.parse(callJson) as QueuedCall;
     for (;;) {
       try {
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
@@ -333,16 +336,3 @@ export class AsyncExecutions {
 /** A text that changes with each state that clients can tell apart. */
 const stateOf = ({ status, inputRequests }: AsyncExecutionView): string =>
   JSON.stringify([status, inputRequests]);
-
-/** The state after all changes, or after the one with which the execution asks its caller. */
-async function lastOf(
-  first: AsyncExecutionView,
-  changes: AsyncIterable<AsyncExecutionView>,
-): Promise<AsyncExecutionView> {
-  let latest = first;
-  for await (const change of changes) {
-    latest = change;
-    if (latest.status === askingStatus) break;
-  }
-  return latest;
-}

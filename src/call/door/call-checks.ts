@@ -43,7 +43,10 @@ export class CallChecks {
   checkInput(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     const validated = this.validateInput(tool, request);
     if (!tool.admit) return validated;
-    return Promise.resolve(validated).then((call) => tool.admit?.(call).then(() => call) ?? call);
+    return Promise.resolve(validated).then(async (call) => {
+      await tool.admit?.(call);
+      return call;
+    });
   }
 
   /** Like `checkInput`, without the further needs of the tool. */

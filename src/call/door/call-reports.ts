@@ -12,13 +12,12 @@ import type { Tool } from '../../web/contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 import type { OutcomeStatus, ToolOutcome } from '../../web/contract/tool-outcome.js';
 
-/** Names of metrics. */
-const calls = 'toolkeeper_calls_total';
-const durations = 'toolkeeper_call_duration_seconds';
-const inFlight = 'toolkeeper_calls_in_flight';
-const refusals = 'toolkeeper_refusals_total';
-const replays = 'toolkeeper_idempotent_replays_total';
-const cachedAnswers = 'toolkeeper_cached_answers_total';
+const callsMetric = 'toolkeeper_calls_total';
+const durationsMetric = 'toolkeeper_call_duration_seconds';
+const inFlightMetric = 'toolkeeper_calls_in_flight';
+const refusalsMetric = 'toolkeeper_refusals_total';
+const replaysMetric = 'toolkeeper_idempotent_replays_total';
+const cachedAnswersMetric = 'toolkeeper_cached_answers_total';
 
 type CounterSeries = ReturnType<Counter['labels']>;
 
@@ -31,25 +30,24 @@ interface ToolSeries {
   uses: number;
 }
 
-/** Metrics of calls. */
 export const callMetrics = [
-  counter(calls, 'Executions by outcome', 'tool', 'status'),
+  counter(callsMetric, 'Executions by outcome', 'tool', 'status'),
   histogram(
-    durations,
+    durationsMetric,
     'Duration of executions, queue wait and process start included',
     // Seconds, from a warm process's answer to the longest usual timeout.
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     'tool',
   ),
-  gauge(inFlight, 'Executions that run or wait for a process', 'tool'),
-  counter(refusals, 'Calls that were not run, by reason', 'tool', 'reason'),
+  gauge(inFlightMetric, 'Executions that run or wait for a process', 'tool'),
+  counter(refusalsMetric, 'Calls that were not run, by reason', 'tool', 'reason'),
   counter(
-    replays,
+    replaysMetric,
     'Calls that were answered with the outcome of an earlier one with the same idempotency key',
     'tool',
   ),
   counter(
-    cachedAnswers,
+    cachedAnswersMetric,
     'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
     'tool',
     'kind',
@@ -67,12 +65,12 @@ export class CallReports {
   private readonly byTool = new Map<string, ToolSeries>();
 
   constructor(
-    @InjectMetric(calls) private readonly calls: Counter,
-    @InjectMetric(durations) private readonly durations: Histogram,
-    @InjectMetric(inFlight) private readonly inFlight: Gauge,
-    @InjectMetric(refusals) private readonly refusals: Counter,
-    @InjectMetric(replays) private readonly replays: Counter,
-    @InjectMetric(cachedAnswers) private readonly cachedAnswers: Counter,
+    @InjectMetric(callsMetric) private readonly calls: Counter,
+    @InjectMetric(durationsMetric) private readonly durations: Histogram,
+    @InjectMetric(inFlightMetric) private readonly inFlight: Gauge,
+    @InjectMetric(refusalsMetric) private readonly refusals: Counter,
+    @InjectMetric(replaysMetric) private readonly replays: Counter,
+    @InjectMetric(cachedAnswersMetric) private readonly cachedAnswers: Counter,
     @InjectMetric(findingsName) private readonly findings: Counter,
     private readonly log: ToolLog,
     private readonly tracer: Tracer,
@@ -123,7 +121,6 @@ export class CallReports {
     if (this.log.isVerbose) this.log.write({ tool, event: 'execute', requestId });
   }
 
-  /** Reports the end of an execution. */
   executionEnded({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
     this.seriesOf(tool).inFlight.dec();
@@ -161,16 +158,8 @@ export class CallReports {
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers, findings]);
   }
 
-  private readonly onExecuted = ({
-    tool,
-    status,
-    test,
-    executionTimeMs,
-    fault,
-    errorType,
-    errorCode,
-    context,
-  }: ExecutedCall): void => {
+  private readonly onExecuted = (event: ExecutedCall): void => {
+    const { tool, status, test, executionTimeMs, fault, errorType, errorCode, context } = event;
     const series = this.seriesOf(tool);
     series.calls[status].inc();
     series.durations.observe(executionTimeMs / 1_000);
@@ -184,10 +173,10 @@ export class CallReports {
   private seriesOf(tool: string): ToolSeries {
     const known = this.byTool.get(tool);
     if (known) return known;
-    const calls = (status: OutcomeStatus): CounterSeries => this.calls.labels({ tool, status });
+    const callsWith = (status: OutcomeStatus): CounterSeries => this.calls.labels({ tool, status });
     const series = {
       inFlight: this.inFlight.labels({ tool }),
-      calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },
+      calls: { success: callsWith('success'), error: callsWith('error'), timeout: callsWith('timeout') },
       durations: this.durations.labels({ tool }),
       uses: 0,
     };

@@ -65,12 +65,9 @@ export class CallRounds {
     const claim = request.queued ? undefined : await this.claimRound(request, answers);
     try {
       if (!this.recorder.isSuspended(executionId)) await this.assertOpen(executionId);
-      const asks = {
-        capabilities: {},
-        ...request.asks,
-        answers: { ...answers, requestState: theirs },
-        round,
-      };
+      // The tool's own server gets the state that it sent.
+      const forTool = { ...answers, requestState: theirs };
+      const asks = { capabilities: {}, ...request.asks, answers: forTool, round };
       return await run({ ...request, executionId, timeoutMs: Math.max(1, leftMs), asks });
     } catch (error) {
       // The execution is still open, so the caller may retry.
@@ -116,9 +113,8 @@ export class CallRounds {
     if (state.expiresAt < Date.now())
       throw invalidState(`has expired: answers are taken for ${maxAskedMs / 60_000} minutes`);
     const binding = bindingOf(request);
-    for (const [member, why] of Object.entries(whyForeign))
-      if (binding[member as keyof typeof binding] !== state[member as keyof typeof binding])
-        throw invalidState(why);
+    for (const member of ['caller', 'project', 'tool', 'input'] as const)
+      if (binding[member] !== state[member]) throw invalidState(whyForeign[member]);
     return state;
   }
 

@@ -31,7 +31,7 @@ import { Replicas } from '../../base/database/replicas.js';
 
 /** Takes the call's slot in its tool's queue: the last guard, so that only admitted calls take one. */
 @Injectable()
-export class ToolCapacityGuard implements CanActivate {
+class ToolCapacityGuard implements CanActivate {
   constructor(
     private readonly lifecycle: Lifecycle,
     private readonly replicas: Replicas,
@@ -91,6 +91,7 @@ export class Door implements OnApplicationBootstrap {
     const options = { guards: true, interceptors: true, filters: false };
     // The method itself, not a bound copy: Nest reads guards and interceptor from it.
     const execute = Reflect.get(Door.prototype, 'execute') as (...args: unknown[]) => unknown;
+    // No metadata or factory of parameters, no id of a context or an inquirer.
     const unset = [undefined, undefined, undefined, undefined] as const;
     this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
     await this.selfTest();
@@ -110,17 +111,19 @@ export class Door implements OnApplicationBootstrap {
   }
 
   /**
-   * Checks a call before it is queued, or before a person is asked about it (`isAsked`). Its rate is counted and its page
+   * Checks a call before it is queued, or before a person is asked for an approval: then its rate is counted and its page
    * looked up later, when it runs.
    * @throws Refusal for a call that would be refused before its guards
    */
-  async accept(request: CallRequest, isAsked = false): Promise<void> {
+  async accept(request: CallRequest, { forApproval = false } = {}): Promise<void> {
     const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
     try {
-      await this.checks.checkCaller(isAsked ? { ...request, queued: true } : request);
+      await this.checks.checkCaller(forApproval ? { ...request, queued: true } : request);
       const loaded = tool?.load ? await this.registry.load(tool, tool.definition.timeoutMs) : tool;
-      const known = requireTool(loaded, request);
-      await (isAsked ? this.checks.validateInput(known, request) : this.checks.checkInput(known, request));
+      const found = requireTool(loaded, request);
+      await (forApproval
+        ? this.checks.validateInput(found, request)
+        : this.checks.checkInput(found, request));
     } catch (error) {
       throw error instanceof Refusal ? this.reportRefusal(tool, request, error) : error;
     }

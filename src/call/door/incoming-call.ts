@@ -9,13 +9,13 @@ import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
 import type { AppConfig } from '../../base/config/app-config.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
+import { wrong } from '../../web/rest/wrong-field.js';
 
 /** The members of `context` in a body. Each may be a header instead. */
 type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent' | 'tracestate'>> & {
   readonly timeoutMs?: number;
 };
 
-/** The body of a call. */
 interface ExecuteBody {
   readonly input: unknown;
   /** Read by asynchronous executions. */
@@ -84,7 +84,7 @@ const contextSchema = compileSchema(executeBodySchema.properties.context);
 const keyPattern = /^[\x20-\x7e]{1,255}$/;
 
 /** A call as a transport has read it. */
-export interface AskedCall {
+interface GivenCall {
   readonly tool: string;
   readonly input: unknown;
   /** The `context` of a body; not checked yet. */
@@ -106,17 +106,13 @@ export function incomingCall(request: FastifyRequest, takesWebhook = false): Cal
   assertNoErrors(problemsOf(body));
   const { input = {}, context, webhookUrl, ...asksBody } = body as Partial<ExecuteBody>;
   if (webhookUrl !== undefined && !takesWebhook)
-    throw invalidRequest({
-      pointer: '/webhookUrl',
-      detail: 'is for calls with the header Prefer: respond-async',
-    });
-  const asked = { tool: (request.params as { name: string }).name, input, context };
+    throw wrong('/webhookUrl', 'is for calls with the header Prefer: respond-async');
+  const given = { tool: (request.params as { name: string }).name, input, context };
   // A generated request id is also the execution's id. An id of the caller may be used twice.
   const isGenerated = request.headers['x-request-id'] !== request.id;
-  const call = checkedCall(asked, request, isGenerated ? request.id : undefined);
-  return asksBody.elicitation || asksBody.requestState !== undefined
-    ? { ...call, asks: asksOf(asksBody) }
-    : call;
+  const call = checkedCall(given, request, isGenerated ? request.id : undefined);
+  const hasAsks = asksBody.elicitation !== undefined || asksBody.requestState !== undefined;
+  return hasAsks ? { ...call, asks: asksOf(asksBody) } : call;
 }
 
 /** The ways to ask the caller, and its answers. */
@@ -126,19 +122,19 @@ const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<Exec
 });
 
 /** A call with the context of its body and of the request's headers. @throws Problem `invalid_request` naming the fields */
-export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
-  if (asked.context !== undefined) {
-    const errors = contextSchema.problemsOf(asked.context);
+export function callOf(given: GivenCall, request: FastifyRequest): CallRequest {
+  if (given.context !== undefined) {
+    const errors = contextSchema.problemsOf(given.context);
     assertNoErrors(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
   }
-  return checkedCall(asked, request);
+  return checkedCall(given, request);
 }
 
 /** A call whose context was checked. */
-function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: string): CallRequest {
+function checkedCall(given: GivenCall, request: FastifyRequest, executionId?: string): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
-  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'], trace = {} } = asked;
+  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'], trace = {} } = given;
   const body = context as ContextBody;
   return {
     tool,
@@ -164,7 +160,7 @@ function contextOf(
   body: ContextBody,
   request: FastifyRequest,
   principal: Principal,
-  trace: NonNullable<AskedCall['trace']>,
+  trace: NonNullable<GivenCall['trace']>,
 ): CallContext {
   const { id, headers } = request;
   const { userId, token } = principal;
@@ -211,7 +207,7 @@ export function webhookUrlIn(
 ): string | undefined {
   const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
   if (webhookUrl === undefined) return undefined;
-  const invalidUrl = (detail: string): Problem => invalidRequest({ pointer: '/webhookUrl', detail });
+  const invalidUrl = (detail: string): Problem => wrong('/webhookUrl', detail);
   const url = URL.parse(webhookUrl);
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '')
     throw invalidUrl('must be an http or https URL without a password');
@@ -232,10 +228,9 @@ export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
 const replayHeaders = { 'Idempotent-Replayed': 'true' };
 
 /** Additional headers of an answer, if any. */
-export function headersOf({
-  budget,
-  replayed: isReplay,
-}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
-  if (isReplay) return replayHeaders;
-  return budget && rateLimitHeaders(budget);
+export function headersOf(
+  answer: Pick<CallAnswer, 'budget' | 'replayed'>,
+): Record<string, string> | undefined {
+  if (answer.replayed) return replayHeaders;
+  return answer.budget && rateLimitHeaders(answer.budget);
 }

@@ -48,28 +48,18 @@ export const askingStatus = 'input_required';
 export const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
 /** The storable part of a call. A live way to ask is dropped: the call asks in rounds. */
-export function queuedCallOf({
-  tool,
-  input,
-  context,
-  timeoutMs,
-  address,
-  principal,
-  asks,
-}: CallRequest): QueuedCall {
-  const { capabilities = {}, answers } = asks ?? {};
-  const call = { tool, input, context, timeoutMs, address, asks: asks && { capabilities, answers } };
+export function queuedCallOf({ principal, asks, ...request }: CallRequest): QueuedCall {
+  const { tool, input, context, timeoutMs, address } = request;
+  const roundAsks = asks && { capabilities: asks.capabilities, answers: asks.answers };
+  const call = { tool, input, context, timeoutMs, address, asks: roundAsks };
   if (principal.keyId !== undefined && !principal.token) return call;
   return { ...call, principal: { ...principal, scopes: [...principal.scopes] } };
 }
 
 /** The next round of a stored call, with the answers to its questions. */
-export function nextRound(call: string, { inputResponses, requestState }: OpenRound): QueuedCall {
-  const previous = JSON.parse(call) as QueuedCall;
-  return {
-    ...previous,
-    asks: { capabilities: {}, ...previous.asks, answers: { inputResponses, requestState } },
-  };
+export function nextRound(callJson: string, { inputResponses, requestState }: OpenRound): QueuedCall {
+  const call = JSON.parse(callJson) as QueuedCall;
+  return { ...call, asks: { capabilities: {}, ...call.asks, answers: { inputResponses, requestState } } };
 }
 
 /** Status of an execution by the state of its job. */
@@ -105,9 +95,9 @@ export function viewOf(job: StoredJob): AsyncExecutionView {
   };
 }
 
-/** The outcome of a call whose questions were not answered in time. @param asked `OpenRound` as JSON */
-export function unansweredOutcome(asked: string, job: StoredJob): ToolOutcome {
-  const { executionId } = JSON.parse(asked) as OpenRound;
+/** The outcome of a call whose questions were not answered in time. @param roundJson `OpenRound` as JSON */
+export function unansweredOutcome(roundJson: string, job: StoredJob): ToolOutcome {
+  const { executionId } = JSON.parse(roundJson) as OpenRound;
   const { tool } = dataOf(job);
   return failedOutcome({ executionId, tool }, { type: 'timeout', message: unanswered });
 }

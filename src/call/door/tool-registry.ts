@@ -99,10 +99,8 @@ export class ToolRegistry {
       (inTime) => (inTime ? undefined : `it took over ${withinMs} ms`),
       whyNotLoaded,
     );
-    if (failure !== undefined)
-      throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${failure}`, {
-        retryAfterMs: 1_000,
-      });
+    const detail = `Tool ${name} is not loaded yet: ${failure}`;
+    if (failure !== undefined) throw new Refusal('tool_unavailable', detail, { retryAfterMs: 1_000 });
     const tool = this.find(name);
     // Still a placeholder: the tool cannot be called.
     return tool?.load ? undefined : tool;
@@ -114,7 +112,6 @@ export class ToolRegistry {
     this.offers.emit();
   }
 
-  /** Removes an MCP server's hidden tool. */
   deleteServer(server: string): void {
     if (this.servers.delete(serverToolName(server))) this.offers.emit();
   }
@@ -151,11 +148,7 @@ export class ToolRegistry {
     return fetchedTool;
   }
 
-  /**
-   * Runs work with a tool or an earlier revision of it.
-   * @param revision absent: the current one
-   * @throws Problem `not_found`
-   */
+  /** Runs work with a tool or an earlier revision of it, as `ToolHistory` does. */
   async withTool<T>(
     name: string,
     revision: number | undefined,
@@ -199,7 +192,6 @@ export class ToolRegistry {
     return (this.currentPlatformNames ??= new PlatformNames(new Set(this.tools.keys())));
   }
 
-  /** Reports a change of the tools. */
   private announce(): void {
     this.currentPlatformNames = undefined;
     this.knownTools.set([...this.tools.values()].map(({ definition }) => definition));

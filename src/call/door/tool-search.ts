@@ -38,11 +38,8 @@ const synonyms = verbs.split(', ').flatMap((words) => {
 
 const toolVocabulary: Vocabulary = { ...everyday, synonyms: new Map(synonyms) };
 
-/** Beginnings of questions about things. */
-const question = /^what\b|\b(which|how many|who (is|are))\b/gi;
-
-/** Replaces a question about things by the verb `list`. */
-const withListVerb = (query: string): string => query.replace(question, 'list');
+/** Beginnings of questions about things, which stand for the verb `list`. */
+const questionWords = /^what\b|\b(which|how many|who (is|are))\b/gi;
 
 /** The parts of a definition that are searched, by weight. */
 const searchedParts: Searched<ToolDefinition> = {
@@ -71,7 +68,7 @@ export class ToolSearch {
   /** Tools by confidence; equal ones: read-only tools first, then by use, then by name. */
   async find(query: string): Promise<FoundTool[]> {
     const { tools, search } = await (this.index ??= this.buildIndex());
-    const { confidenceAt } = search.find(withListVerb(query));
+    const { confidenceAt } = search.find(query.replace(questionWords, 'list'));
     const part = query.trim().toLowerCase();
     return tools
       .map((tool, at) => this.ranked(tool, roundedUp(confidenceAt(at))))
@@ -140,12 +137,12 @@ export const findTools = (search: ToolSearch): Tool =>
         (confidence === 0 || confidence >= minConfidence) && isShown(tool, { principal, uiSession });
       const found = (await search.find(query)).filter(isFit);
       const fitting = found.filter(({ tool }) => tool.definition.name !== 'find_tools');
-      const others = fitting.splice(limit);
-      const last = fitting.at(-1)?.confidence;
+      const shown = fitting.slice(0, limit);
+      const last = shown.at(-1)?.confidence;
       return {
-        tools: fitting.map(({ tool }) => described(tool.definition)),
-        total: fitting.length + others.length,
-        moreWithSameScore: others.filter(({ confidence }) => confidence === last).length,
+        tools: shown.map(({ tool }) => described(tool.definition)),
+        total: fitting.length,
+        moreWithSameScore: fitting.slice(limit).filter(({ confidence }) => confidence === last).length,
         ...(last === undefined && { note: nothingFits }),
       };
     },

@@ -26,8 +26,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers } from '../../web/rest/answers.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import * as asks from './asks.dto.js';
 import * as dto from './tools.dto.js';
 import { AsyncExecutions } from './async-executions.js';
 import { listerOf, prefersAsync } from './incoming-call.js';
@@ -35,7 +37,6 @@ import { OpenQuestions } from './open-questions.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
-/** Lists and calls tools. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @Controller('api/v1')
@@ -110,7 +111,7 @@ export class ToolsController {
   executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | dto.AsyncExecutionView | dto.QuestionsView | Readable> {
+  ): Promise<ToolOutcome | dto.AsyncExecutionView | asks.QuestionsView | Readable> {
     if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
     return this.service.execute(request, reply);
   }
@@ -127,7 +128,7 @@ export class ToolsController {
   @ApiProblems('not_found', 'invalid_request', 'payload_too_large', 'database_unavailable', 'unauthorized')
   answerQuestion(
     @Param('id') id: string,
-    @Body() body: dto.QuestionAnswer,
+    @Body() body: asks.QuestionAnswer,
     @CurrentPrincipal() caller: Principal,
   ): Promise<void> {
     return this.questions.answer(caller, id, { result: body });
@@ -135,13 +136,15 @@ export class ToolsController {
 
   @Post('tool-calls')
   @HttpCode(200)
-  @ApiOperation({
-    summary: "Run a platform's own tool calls",
-    description:
-      "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
-  })
-  @ApiOkResponse({ type: dto.ToolCallsView })
-  @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
+  @Answers(
+    dto.ToolCallsView,
+    "Run a platform's own tool calls",
+    "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
+    'invalid_request',
+    'payload_too_large',
+    'unauthorized',
+    'forbidden',
+  )
   runToolCalls(@Body() body: dto.ToolCallsBody, @Req() request: FastifyRequest): Promise<dto.ToolCallsView> {
     return this.service.runToolCalls(body, request);
   }
@@ -155,13 +158,14 @@ export class ReplaysController {
 
   @Post(':id/replay')
   @HttpCode(200)
-  @ApiOperation({
-    summary: 'Run an execution once more',
-    description:
-      'Runs the captured input or another one, with the current tool or an earlier revision, as a test call (`test`, `metadata.replayOf`), which spends no budget and affects neither grade nor circuit. The tool really runs, so its effects happen again. The answer contains the outcome and the original.',
-  })
-  @ApiOkResponse({ type: dto.ReplayView })
-  @ApiProblems('not_found', 'conflict', ...dto.runProblems)
+  @Answers(
+    dto.ReplayView,
+    'Run an execution once more',
+    'Runs the captured input or another one, with the current tool or an earlier revision, as a test call (`test`, `metadata.replayOf`), which spends no budget and affects neither grade nor circuit. The tool really runs, so its effects happen again. The answer contains the outcome and the original.',
+    'not_found',
+    'conflict',
+    ...dto.runProblems,
+  )
   replayExecution(
     @Param('id') id: string,
     @Body() body: dto.ReplayBody,
@@ -171,7 +175,6 @@ export class ReplaysController {
   }
 }
 
-/** Shows, continues and cancels asynchronous executions. */
 @ApiTags('tools')
 @Scopes('tools:call')
 @ApiProblems('invalid_request', 'not_found', 'database_unavailable', 'unauthorized', 'forbidden')
@@ -204,27 +207,26 @@ export class AsyncExecutionsController {
 
   @Post(':id/answers')
   @HttpCode(200)
-  @ApiOperation({
-    summary: 'Answer the questions of an asynchronous execution',
-    description:
-      'The execution continues once all of its `inputRequests` are answered. Other answers are ignored.',
-  })
-  @ApiOkResponse({ type: dto.AsyncExecutionView })
+  @Answers(
+    dto.AsyncExecutionView,
+    'Answer the questions of an asynchronous execution',
+    'The execution continues once all of its `inputRequests` are answered. Other answers are ignored.',
+  )
   answerAsyncExecution(
     @Param() { id }: dto.AsyncExecutionParams,
-    @Body() { inputResponses }: dto.ExecutionAnswers,
+    @Body() { inputResponses }: asks.ExecutionAnswers,
     @Req() request: FastifyRequest,
   ): Promise<dto.AsyncExecutionView> {
     return this.service.answer(id, inputResponses, request);
   }
 
   @Delete(':id')
-  @ApiOperation({
-    summary: 'Cancel an asynchronous execution',
-    description: 'A queued execution does not run; a running one is stopped within seconds.',
-  })
-  @ApiOkResponse({ type: dto.AsyncExecutionView })
-  @ApiProblems('conflict')
+  @Answers(
+    dto.AsyncExecutionView,
+    'Cancel an asynchronous execution',
+    'A queued execution does not run; a running one is stopped within seconds.',
+    'conflict',
+  )
   cancelAsyncExecution(
     @Param() { id }: dto.AsyncExecutionParams,
     @Req() request: FastifyRequest,

@@ -33,10 +33,8 @@ import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
 import { ApiProblems, ProblemView } from '../../web/rest/api-problems.decorator.js';
-import { ExecutionAnswers, QuestionAnswer, QuestionsView } from './asks.dto.js';
+import { QuestionsView } from './asks.dto.js';
 import { executeBodySchema } from './incoming-call.js';
-
-export { ExecutionAnswers, QuestionAnswer, QuestionsView };
 
 export class FormatQuery {
   @OptionalOneOf(toolFormatNames, { description: 'Agent platform whose tool format the answer has' })
@@ -285,9 +283,13 @@ const exampleEvents = [
 
 /** Refusals of every run, including test calls. */
 export const runProblems = [
-  ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
-  ...(['recorder_full', 'shutting_down'] as const),
-];
+  'invalid_input',
+  'payload_too_large',
+  'queue_full',
+  'tool_unavailable',
+  'recorder_full',
+  'shutting_down',
+] as const;
 
 /** Documents a route that runs a tool. */
 export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodDecorator {

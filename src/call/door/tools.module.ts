@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../../web/auth/auth.module.js';
 import { StartupWork } from '../../base/common/startup-work.js';
-import { InvestigationsModule } from '../budgets/investigations.module.js';
+import { InvestigationsController } from '../budgets/investigations.controller.js';
 import { InvestigationsService } from '../budgets/investigations.service.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
@@ -20,17 +20,10 @@ import { ToolRegistry } from './tool-registry.js';
 import { AsyncExecutionsController, ReplaysController, ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
-/** The registry of tools, and the door through which they are called. */
+/** The registry of tools, the door through which they are called, and the budgets that calls spend. */
 @Module({
-  imports: [
-    AuthModule,
-    ToolMetricsModule,
-    CircuitsModule,
-    InvestigationsModule,
-    RepetitionModule,
-    CountersModule,
-  ],
-  controllers: [ToolsController, ReplaysController, AsyncExecutionsController],
+  imports: [AuthModule, ToolMetricsModule, CircuitsModule, RepetitionModule, CountersModule],
+  controllers: [InvestigationsController, ToolsController, ReplaysController, AsyncExecutionsController],
   providers: [
     ToolRegistry,
     ToolSearch,
@@ -40,6 +33,7 @@ import { ToolsService } from './tools.service.js';
     CallChecks,
     Door,
     AsyncExecutions,
+    InvestigationsService,
     OpenQuestions,
     CallRounds,
     ToolsService,

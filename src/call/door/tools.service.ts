@@ -10,6 +10,7 @@ import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { InputRequired } from '../../web/contract/asks.js';
+import type { QuestionsView } from './asks.dto.js';
 import { OpenQuestions } from './open-questions.js';
 import { streamCall } from './call-stream.js';
 import { callOf, headersOf, incomingCall } from './incoming-call.js';
@@ -32,10 +33,10 @@ import { textOf } from '../platforms/mcp-results.js';
 import { platformSchema } from '../platforms/platform-schema.js';
 
 /** Runs some work with a tool and releases the tool afterwards. */
-export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
+type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
 /** Answer of a call over HTTP: the outcome, questions to the caller, or an event stream. */
-export type ExecuteAnswer = ToolOutcome | dto.QuestionsView | Readable;
+export type ExecuteAnswer = ToolOutcome | QuestionsView | Readable;
 
 /** Tools in a page of the list. */
 const defaultLimit = 100;
@@ -75,12 +76,9 @@ export class ToolsService {
     assertStrictFormat(options);
     await this.registry.lookUp(name);
     const tool = this.find(name, caller);
-    if (!tool)
-      throw new Problem(
-        'tool_not_found',
-        `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
-      );
-    return this.described(tool, options);
+    if (tool) return this.described(tool, options);
+    const detail = `There is no tool named ${JSON.stringify(name)}, or it is disabled`;
+    throw new Problem('tool_not_found', detail);
   }
 
   /** A tool that the caller may call. */
@@ -99,7 +97,7 @@ export class ToolsService {
     const call = incomingCall(request);
     const { sseHeartbeatMs } = this.config.server;
     return acceptsEvents(request.headers)
-      ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs, this.questions)
+      ? streamCall((request) => this.door.call(request), call, reply, sseHeartbeatMs, this.questions)
       : answerCall(this.door.call(call), reply);
   }
 
@@ -110,7 +108,7 @@ export class ToolsService {
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ExecuteAnswer> {
     refuseKey(request);
     const call = incomingCall(request);
-    const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
+    const run = (toRun: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, toRun));
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs, this.questions);
     return answerCall(run(call), reply);
@@ -159,13 +157,13 @@ export class ToolsService {
     await Promise.all(calls.map(({ tool }) => this.registry.lookUp(tool)));
     const requests = calls.map((call) => {
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
-      const asked = { tool: call.tool, input: this.restoredInput(call), context, idempotencyKey };
-      return { call, request: callOf(asked, request) };
+      const given = { tool: call.tool, input: this.restoredInput(call), context, idempotencyKey };
+      return { call, request: callOf(given, request) };
     });
-    const limited = this.sizeLimit(calls.length);
+    const limitSize = this.sizeLimit(calls.length);
     const results = requests.map(async ({ call, request: toRun }) => {
       const startedAt = performance.now();
-      const answer = limited(await this.answerTo(call, toRun));
+      const answer = limitSize(await this.answerTo(call, toRun));
       return call.answer(answer, performance.now() - startedAt);
     });
     return { results: await Promise.all(results) };

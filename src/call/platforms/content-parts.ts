@@ -63,10 +63,14 @@ export function blocksOf(
   // A platform refuses the whole message for a file that is not base64, or a blank text.
   const isSound = ({ data }: FilePart): boolean =>
     data.length % 4 === 0 && data !== '' && !/[^A-Za-z0-9+/=]/.test(data);
-  const files = parts.map((part) => (typeof part !== 'string' && isSound(part) ? toBlock(part) : undefined));
-  if (!files.some(isObject)) return textOfParts(parts);
-  const texts = parts.map(textOfPart).map((text) => (text.trim() === '' ? [] : { type: textType, text }));
-  return parts.flatMap((_, at) => files[at] ?? texts[at] ?? []);
+  const fileBlocks = parts.map((part) =>
+    typeof part !== 'string' && isSound(part) ? toBlock(part) : undefined,
+  );
+  if (fileBlocks.every((block) => block === undefined)) return textOfParts(parts);
+  return parts.flatMap((part, index) => {
+    const text = textOfPart(part);
+    return fileBlocks[index] ?? (text.trim() === '' ? [] : { type: textType, text });
+  });
 }
 
 /** A file for Anthropic's Messages API; undefined if it does not accept the file. */

@@ -5,7 +5,7 @@ import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './conte
 
 type Block = JsonObject & { readonly type: string };
 /** A result in MCP's form, with blocks that clients accept. */
-export type McpResult = JsonObject & {
+type McpResult = JsonObject & {
   readonly content: readonly Block[];
   /** Any JSON value from an MCP server, else an object. */
   readonly structuredContent?: unknown;
@@ -21,9 +21,11 @@ const requiredTexts = new Map<unknown, (block: JsonObject) => unknown[]>([
   ['text', ({ text }) => [text]],
   ['image', ({ data, mimeType }) => [data, mimeType]],
   ['audio', ({ data, mimeType }) => [data, mimeType]],
-  ['resource', ({ resource: own }) => (isObject(own) ? [own['uri'], own['text'] ?? own['blob']] : [null])],
+  ['resource', ({ resource }) => (isObject(resource) ? textsOfResource(resource) : [null])],
   ['resource_link', ({ uri, name }) => [uri, name]],
 ]);
+
+const textsOfResource = ({ uri, text, blob }: JsonObject): unknown[] => [uri, text ?? blob];
 
 /**
  * A value as an MCP result. Nulls are left out, and unknown content becomes text.
@@ -31,18 +33,22 @@ const requiredTexts = new Map<unknown, (block: JsonObject) => unknown[]>([
  * @returns undefined if it is of another tool and has another form
  */
 export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined {
-  const given = isObject(value) ? value : { content: value };
-  const { content: givenContent, structuredContent, isError, ...others } = given;
+  const isObjectValue = isObject(value);
+  const {
+    content: givenContent,
+    structuredContent,
+    isError,
+    ...others
+  } = isObjectValue ? value : { content: value };
   const { _meta, ...members } = others;
-  const isStructured =
-    isObject(structuredContent) || (isMcp && (structuredContent ?? undefined) !== undefined);
+  const hasStructure = structuredContent !== undefined && structuredContent !== null;
+  const isStructured = isObject(structuredContent) || (isMcp && hasStructure);
   // An object without MCP's members is content itself.
-  const isBare =
-    isMcp && given === value && !givenContent && !isStructured && Object.keys(members).length > 0;
-  const listed: unknown = withoutNulls(isBare ? members : (givenContent ?? []));
-  const hasForm = given === value && Array.isArray(listed) && (isStructured || listed.some(isBlock));
-  if (!isMcp && !hasForm) return undefined;
-  const content = (Array.isArray(listed) ? listed : [listed]).map(blockOf);
+  const isBare = isMcp && isObjectValue && !givenContent && !isStructured && Object.keys(members).length > 0;
+  const found: unknown = withoutNulls(isBare ? members : (givenContent ?? []));
+  const hasMcpForm = isObjectValue && Array.isArray(found) && (isStructured || found.some(isBlock));
+  if (!isMcp && !hasMcpForm) return undefined;
+  const content = (Array.isArray(found) ? found : [found]).map(blockOf);
   // A server may send structured content only, but a model reads text.
   const lacksText = isObject(structuredContent)
     ? content.length === 0

@@ -24,13 +24,13 @@ export interface ReadableAnswer {
 
 /** The answer of an executed call. @param isMcp whether its tool is of an MCP server */
 export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAnswer {
-  const own = ownResult(outcome, isMcp);
-  const parts = own && partsOf(own, isMcp);
+  const mcpResult = ownResult(outcome, isMcp);
+  const parts = mcpResult && partsOf(mcpResult, isMcp);
   if (outcome.status !== 'success' && outcome.result === undefined)
     return readableError(outcome.error, parts);
-  const failed = outcome.status !== 'success' || own?.isError === true;
+  const failed = outcome.status !== 'success' || mcpResult?.isError === true;
   if (!parts) return { failed, value: outcome.result };
-  const { structuredContent: data } = own;
+  const { structuredContent: data } = mcpResult;
   const isData = !failed && parts.length === 1 && data !== undefined && contains(parts, data);
   return { failed, value: isData ? data : textOfParts(parts), parts };
 }
@@ -127,7 +127,6 @@ function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCal
 
 type WriteAnswer = (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object;
 
-/** Functions that write the answer in each format. */
 const answerIn: Readonly<Record<ResultFormat, WriteAnswer>> = {
   // OpenAI's tool messages accept text only.
   openai: ({ id }, answer) => ({ role: 'tool', tool_call_id: id, content: answerText(answer) }),

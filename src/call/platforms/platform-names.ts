@@ -1,7 +1,7 @@
 import { sha256 } from '../../base/common/canonical-json.js';
 
 /** The names that a platform accepts. */
-export interface NameRule {
+interface NameRule {
   readonly maxLength: number;
   /** Characters that the platform refuses. */
   readonly refused: RegExp;

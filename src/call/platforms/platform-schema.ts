@@ -27,11 +27,9 @@ const valueKeywords = new Set(['const', 'enum', 'default', 'example', 'examples'
 const mapKeywords = new Set(['$defs', 'definitions', 'patternProperties']);
 /** Keywords with values by names of properties, which get aliases. */
 const propertyMapKeywords = new Set(['properties', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+const combinators = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'];
 /** Keywords that platforms refuse at the root. */
-const notAtRoot = new Set([
-  ...['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const', 'if', 'then', 'else'],
-  ...['dependentSchemas', 'dependencies'],
-]);
+const notAtRoot = new Set([...combinators, '$ref', 'enum', 'const', 'dependentSchemas', 'dependencies']);
 /** Results by schema, because each list needs them again. */
 const cache = new WeakMap<JsonSchema, PlatformSchema>();
 

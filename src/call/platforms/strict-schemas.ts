@@ -7,16 +7,13 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
  * member becomes one that may be null, and the door reads the null as absent.
  */
 
+const ofNumbers = ['multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 /** Keywords that strict mode supports. The validation of the call checks all others. */
-const supported = [
-  ...['title', 'description', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
-  ...['minItems', 'maxItems'],
-];
+const supported = ['title', 'description', ...ofNumbers, 'minItems', 'maxItems'];
+const ofReferences = ['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'];
+const ofMembers = ['dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'];
 /** Keywords that strict mode does not support and that may restrict a value further. */
-const beyondStrict = [
-  ...['allOf', 'if', 'dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'],
-  ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
-];
+const beyondStrict = ['allOf', 'if', ...ofMembers, ...ofReferences];
 /** Keywords with schemas that others refer to. */
 const definitions = ['$defs', 'definitions'] as const;
 /** Limits of strict mode. */
@@ -34,8 +31,8 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
     const root = strictObject(schema, 1, progress);
     for (const place of definitions) {
       if (!isObject(schema[place])) continue;
-      const own = Object.entries(schema[place]);
-      root[place] = Object.fromEntries(own.map(([name, each]) => [name, strictForm(each, 1, progress)]));
+      const shared = Object.entries(schema[place]);
+      root[place] = Object.fromEntries(shared.map(([name, each]) => [name, strictForm(each, 1, progress)]));
     }
     return progress.members > maxEnumMembers ? undefined : root;
   } catch (error) {
@@ -44,7 +41,6 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   }
 }
 
-/** State of one conversion. */
 interface Progress {
   readonly root: JsonSchema;
   /** Members of all enums together. */
@@ -67,7 +63,8 @@ function strictForm(schema: unknown, level: number, progress: Progress): Record<
       throw new NotStrict();
     return { ...supportedIn(schema), anyOf: anyOf.map((each) => strictForm(each, level, progress)) };
   }
-  const values = Array.isArray(members) ? members : 'const' in schema ? [schema['const']] : undefined;
+  const constant = 'const' in schema ? [schema['const']] : undefined;
+  const values = Array.isArray(members) ? members : constant;
   if (values) {
     progress.members += values.length;
     if (values.some((value) => typeof value === 'object' && value !== null)) throw new NotStrict();
@@ -90,8 +87,8 @@ function strictObject(schema: JsonSchema, level: number, progress: Progress): Re
   if (isOpen || level > maxLevels || unsupported.some((keyword) => keyword in schema)) throw new NotStrict();
   if ((required as unknown[]).some(isUnknown)) throw new NotStrict();
   const closed = members.map(([name, member]) => {
-    const own = strictForm(member, level + 1, progress);
-    return [name, (required as string[]).includes(name) ? own : nullable(own)] as const;
+    const form = strictForm(member, level + 1, progress);
+    return [name, (required as string[]).includes(name) ? form : nullable(form)] as const;
   });
   return {
     ...supportedIn(schema),

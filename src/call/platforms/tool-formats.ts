@@ -65,13 +65,16 @@ export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses
 export const isOfObject = ({ type }: JsonSchema): boolean => type === 'object';
 
 /** MCP's hints: those that an MCP server lists, and those of its registration that differ from MCP's defaults. */
-const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object => ({
-  ...((!hints || own.readOnly) && { readOnlyHint: own.readOnly }),
-  ...((!hints || own.idempotent) && { idempotentHint: own.idempotent }),
-  ...((!hints || !own.destructive) && { destructiveHint: own.destructive }),
-  ...((!hints || !own.openWorld) && { openWorldHint: own.openWorld }),
-  ...hints,
-});
+function hintsOf({ annotations, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object {
+  const { readOnly, idempotent, destructive, openWorld } = annotations;
+  return {
+    ...((!hints || readOnly) && { readOnlyHint: readOnly }),
+    ...((!hints || idempotent) && { idempotentHint: idempotent }),
+    ...((!hints || !destructive) && { destructiveHint: destructive }),
+    ...((!hints || !openWorld) && { openWorldHint: openWorld }),
+    ...hints,
+  };
+}
 
 /** The parameters in strict form if wanted. A schema without a strict form stays as it is. */
 function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {
@@ -84,7 +87,7 @@ function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSc
  * HolmesGPT's `ToolParameter`: a schema in which each property has its own `required`. It has one type, and only texts in
  * an enum.
  */
-export interface HolmesParameter {
+interface HolmesParameter {
   readonly type: string;
   readonly required: boolean;
   readonly description?: string;
@@ -97,11 +100,10 @@ export interface HolmesParameter {
   readonly json_schema_extra?: Readonly<Record<string, unknown>>;
 }
 
+const ofNumbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+const ofTexts = ['minLength', 'maxLength', 'pattern'];
 /** Keywords that are passed on in `json_schema_extra`. */
-const extraKeywords = [
-  ...['minItems', 'maxItems', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
-  ...['minLength', 'maxLength', 'pattern', 'default'],
-];
+const extraKeywords = ['minItems', 'maxItems', ...ofNumbers, ...ofTexts, 'default'];
 /** Max parameters of a tool. References are replaced by their schemas, which may make a schema very large. */
 const maxParameters = 1_000;
 

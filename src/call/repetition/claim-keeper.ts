@@ -2,13 +2,13 @@ import { endsWithin } from '../../base/common/abortable.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import type { Claim, IdempotencyRepository } from './idempotency.repository.js';
 
-/** End of a claim: an outcome, or a release that makes the key usable again. */
-type End = { readonly outcome: string } | 'released';
+/** End of a claim: an outcome as JSON, or a release that makes the key usable again. */
+export type ClaimEnd = { readonly outcome: string } | 'released';
 
 interface HeldClaim {
   readonly claim: Claim;
   /** Set if the end is not stored yet. */
-  end?: End;
+  end?: ClaimEnd;
 }
 
 /** Max wait of a caller for its outcome to be stored, in milliseconds; later it is stored after the answer. */
@@ -57,7 +57,7 @@ export class ClaimKeeper {
   }
 
   /** Ends a claim. Resolves when the end is stored, or after `maxStoreMs`. */
-  async end(claim: Claim, end: End): Promise<void> {
+  async end(claim: Claim, end: ClaimEnd): Promise<void> {
     const held = { claim, end };
     this.held.set(claim.id, held);
     await endsWithin(maxStoreMs, this.storeEnd(held));

@@ -102,15 +102,15 @@ export class IdempotencyRepository {
 
   /**
    * Stores the outcome of a claim; may be repeated.
-   * @param isAbandoned ends the claim only if its holder has abandoned it
+   * @param onlyIfAbandoned whether a claim that its holder still renews stays
    * @returns false if the claim was lost, or is not abandoned
    */
-  end({ id, scope }: HeldClaim, outcome: string, isAbandoned = false): Promise<boolean> {
+  end({ id, scope }: HeldClaim, outcome: string, { onlyIfAbandoned = false } = {}): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}
        WHERE scope = $1 AND claim = $2 AND (outcome IS NULL AND (NOT $5 OR held_until <= now()) OR outcome = $3)
        RETURNING 1`,
-      [scope, id, outcome, this.ttlMs, isAbandoned],
+      [scope, id, outcome, this.ttlMs, onlyIfAbandoned],
     );
   }
 

@@ -9,7 +9,7 @@ import type { InFlight } from '../../base/common/lifecycle.js';
 import { InputRequired } from '../../web/contract/asks.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../../web/contract/tool-outcome.js';
-import type { ClaimKeeper } from './claim-keeper.js';
+import type { ClaimEnd, ClaimKeeper } from './claim-keeper.js';
 import type { Claim, IdempotencyRepository, KeyState } from './idempotency.repository.js';
 
 /** A call with an idempotency key, with the needed properties of its tool. */
@@ -84,8 +84,8 @@ export class IdempotentCalls {
       return (await this.store.takeOver(holder, claim)) ? { kind: 'claimed' } : undefined;
     const { scope, tool, inputHash } = claim;
     const outcome = JSON.stringify(interruptedOutcome(holder, tool));
-    const ended = await this.store.end({ id: holder, scope }, outcome, true);
-    return ended ? { kind: 'ended', inputHash, outcome } : undefined;
+    const isEnded = await this.store.end({ id: holder, scope }, outcome, { onlyIfAbandoned: true });
+    return isEnded ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 
   /** Runs a call that holds its key, and ends the claim. */
@@ -106,10 +106,8 @@ export class IdempotentCalls {
       const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
       const hasNotRun = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
-      await this.endClaim(
-        claim,
-        hasNotRun ? 'released' : { outcome: this.storableJson(withoutSecrets(outcome)) },
-      );
+      const end = hasNotRun ? 'released' : { outcome: this.storableJson(withoutSecrets(outcome)) };
+      await this.endClaim(claim, end);
       return hasNotRun ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
       // After a refusal nothing has run; after a question the next round runs with the key. Any other error is a bug that may
@@ -121,7 +119,8 @@ export class IdempotentCalls {
     }
   }
 
-  private async endClaim(claim: Claim, end: Parameters<ClaimKeeper['end']>[1]): Promise<void> {
+  /** Ends a claim, and waits until the end is stored. */
+  private async endClaim(claim: Claim, end: ClaimEnd): Promise<void> {
     const stored = this.keeper.end(claim, end);
     this.storing.add(stored);
     await stored.finally(() => this.storing.delete(stored));
@@ -182,7 +181,6 @@ function notBegun(): ToolFailure {
   );
 }
 
-/** The outcome of a call whose end is not known. */
 function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   const message =
     'The first call with this key was interrupted. The result is unknown: the tool may have done its work';

@@ -138,7 +138,7 @@ export class ResultCache {
   }
 }
 
-/** Waits until the first call ends, the deadline passes, or the caller disconnects. */
+/** Waits for an earlier call. @returns its end; `late` if the deadline passes first, `left` if the caller disconnects first */
 function waitForEnd<T>(
   ended: Promise<T>,
   deadline: Deadline,

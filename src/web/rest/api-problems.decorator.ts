@@ -53,19 +53,6 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
   return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
-/** Describes a route, its response and its problems, for the OpenAPI document. */
-export const Answers = (
-  type: Type,
-  summary: string,
-  description: string,
-  ...problems: ProblemCode[]
-): MethodDecorator =>
-  applyDecorators(
-    ApiOperation({ summary, description }),
-    ApiOkResponse({ type }),
-    ...(problems.length > 0 ? [ApiProblems(...problems)] : []),
-  );
-
 /** An example of a problem, for the OpenAPI document. */
 function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];

@@ -121,7 +121,6 @@ export class PlaybookIndex implements PlaybookSource {
     return loading;
   }
 
-  /** Reads the catalogue and prepares its ranking. */
   private async load(): Promise<PlaybookSnapshot> {
     const changes = this.changes;
     const { revision, playbooks } = await this.repository.searchable();

@@ -52,7 +52,6 @@ interface Scored {
   readonly semanticConfidence: number;
 }
 
-/** The ranking of one catalogue. */
 class BlendedRanking implements PlaybookRanking {
   constructor(
     private readonly words: PlaybookRanking,
@@ -70,7 +69,7 @@ class BlendedRanking implements PlaybookRanking {
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
     const playbooks = this.score(request, lexical, semantic)
       .sort(byConfidence)
-      .map((each) => (explain ? withExplanation(each) : withoutExplanation(each)));
+      .map((each) => rankedOf(each, { explain }));
     return { playbooks, degraded };
   }
 
@@ -111,17 +110,11 @@ function byConfidence(a: Scored, b: Scored): number {
   );
 }
 
-/** A result of the ranking, without and with the origin of its confidence. */
-const withoutExplanation = (scored: Scored): RankedPlaybook => ({
-  playbookId: scored.playbookId,
-  confidence: confidenceOf(scored),
-});
-
-function withExplanation(scored: Scored): RankedPlaybook {
-  const { lexicalHit, cosine = null } = scored;
+/** A result of the ranking; with `explain`, also the origin of its confidence. */
+function rankedOf(scored: Scored, { explain }: { readonly explain: boolean }): RankedPlaybook {
+  const { playbookId, lexicalHit, cosine = null } = scored;
+  const ranked = { playbookId, confidence: confidenceOf(scored) };
+  if (!explain) return ranked;
   const matchedTerms = lexicalHit?.explanation?.matchedTerms ?? [];
-  return {
-    ...withoutExplanation(scored),
-    explanation: { lexical: lexicalHit?.confidence ?? 0, cosine, matchedTerms },
-  };
+  return { ...ranked, explanation: { lexical: lexicalHit?.confidence ?? 0, cosine, matchedTerms } };
 }

@@ -63,7 +63,6 @@ export class LexicalRanker implements PlaybookRanker {
   }
 }
 
-/** The ranking of one catalogue. */
 class LexicalRanking implements PlaybookRanking {
   constructor(
     private readonly ids: readonly string[],
@@ -79,13 +78,8 @@ class LexicalRanking implements PlaybookRanking {
       if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
       const playbookId = this.ids[index] ?? '';
       if (!candidates.has(playbookId)) continue;
-      const scored = { playbookId, confidence };
-      if (!explain) playbooks.push(scored);
-      else
-        playbooks.push({
-          ...scored,
-          explanation: { lexical: confidence, cosine: null, matchedTerms: matchedAt(index) },
-        });
+      const explanation = explain && { lexical: confidence, cosine: null, matchedTerms: matchedAt(index) };
+      playbooks.push({ playbookId, confidence, ...(explanation && { explanation }) });
     }
     playbooks.sort((a, b) => b.confidence - a.confidence || (a.playbookId < b.playbookId ? -1 : 1));
     return { playbooks };

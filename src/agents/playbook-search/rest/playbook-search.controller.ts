@@ -1,7 +1,8 @@
 import { Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger';
+import { ApiQuery } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
+import { Answers } from '../../../web/rest/answers.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
 import { type FieldProblem, invalidRequest } from '../../../base/common/errors.js';
 import { escapePointer } from '../../../base/common/field-problems.js';
@@ -72,12 +73,12 @@ export class PlaybookSearchController {
   constructor(private readonly index: PlaybookIndex) {}
 
   @Get('search')
-  @ApiOperation({
-    summary: 'Find playbooks for an incident',
-    description:
-      'Labels filter before ranking: a playbook with another value of a given key is never shown. With `explain=true` ' +
+  @Answers(
+    PlaybookAnswerView,
+    'Find playbooks for an incident',
+    'Labels filter before ranking: a playbook with another value of a given key is never shown. With `explain=true` ' +
       'the answer also explains why each playbook was left out, or its confidence.',
-  })
+  )
   @ApiQuery({ type: SearchPlaybooksQuery })
   @ApiQuery({
     name: 'label',
@@ -92,7 +93,6 @@ export class PlaybookSearchController {
       example: { 'label.environment': 'production' },
     },
   })
-  @ApiOkResponse({ type: PlaybookAnswerView })
   async searchPlaybooks(@SearchQuery() query: RestSearch): Promise<PlaybookAnswer> {
     return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
   }
@@ -100,6 +100,9 @@ export class PlaybookSearchController {
   private async explain(query: RestSearch): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;
+    const labels = [...normalisedLabels(query.labels)].map(
+      ([key, values]) => [key, values.join(', ')] as const,
+    );
     const wanted = explained.filter(
       ({ playbook_id }) => explainOnly === undefined || playbook_id === explainOnly,
     );
@@ -110,9 +113,7 @@ export class PlaybookSearchController {
         catalogue_revision: revision,
         min_confidence: query.similarityThreshold,
         max_results: query.limit,
-        labels: Object.fromEntries(
-          [...normalisedLabels(query.labels)].map(([key, values]) => [key, values.join(', ')]),
-        ),
+        labels: Object.fromEntries(labels),
         degraded: degraded ?? null,
         candidates: wanted.slice(0, maxExplained),
         total_candidates: wanted.length,

@@ -2,7 +2,8 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal, type Principal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
-import { Answers, ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import { Answers } from '../../../web/rest/answers.decorator.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { TraceReads } from './trace-reads.js';
 
 class ProjectsView {
