@@ -78,7 +78,7 @@ function addTools(group: Command): void {
     group,
     'create',
     'write a tool to start from, with its test and README',
-    async () => (await authoring()).create,
+    async () => (await authoring()).createFromTemplate,
     argument('<folder>', 'the folder to create; its last part is the name of the tool'),
     option('-t, --template <language>', 'its language').choices(['python', 'node', 'bash']).default('python'),
   );
@@ -93,7 +93,7 @@ function addTools(group: Command): void {
     group,
     'bundle',
     'install the packages that a tool names into its folder, on this machine',
-    async () => (await authoring()).bundle,
+    async () => (await authoring()).installPackages,
     argument('[folder]', 'with package.json or requirements.txt').default('.'),
   );
   addCommand(

@@ -19,7 +19,7 @@ import { DatabaseHealth } from './database-health.js';
 
 /** Interval of heartbeats. */
 const beatMs = 5_000;
-/** SQL condition: the last heartbeat of a replica is recent. A silent replica that has not stopped is listed for an hour. */
+/** SQL condition: the last heartbeat of a replica is recent. */
 const aliveCondition = `seen_at > now() - interval '15 seconds'`;
 
 /** SQL for the name of a row of `replicas`. */
@@ -56,14 +56,14 @@ const houseLock = 0x686f7573656b6570n;
 
 /**
  * Statement that writes a heartbeat. A new replica, or one that was silent, notifies the others, so that they count it at
- * once. A new one replaces the row of one that was killed.
+ * once. A new one replaces the row of one that was killed; other silent replicas are listed for an hour.
  */
 const writeBeat = `
   WITH gone AS (
          DELETE FROM replicas
          WHERE seen_at < now() - interval '1 hour' OR (host = $2 AND address = $4 AND id <> $1)
        ),
-       unknown AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
+       orphaned_conditions AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
   INSERT INTO replicas (id, host, version, address, tier, started_at, seen_at, parts)
   VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
   ON CONFLICT (id) DO UPDATE
@@ -102,8 +102,8 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'version' | 'server'>,
-    private readonly database: DatabaseHealth,
-    @InjectDataSource() private readonly db: DataSource,
+    private readonly ownSession: DatabaseHealth,
+    @InjectDataSource() private readonly pool: DataSource,
     private readonly contributors: Contributors,
     private readonly http: HttpAdapterHost,
   ) {
@@ -120,12 +120,12 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   onApplicationBootstrap(): void {
     this.loop.start(0);
-    this.database.connections.subscribe(() => {
+    this.ownSession.connections.subscribe(() => {
       // The lock ended with the previous connection.
       this.isElected = false;
       this.loop.hasten(0);
     });
-    this.database.changes.subscribe((changed) => {
+    this.ownSession.changes.subscribe((changed) => {
       if (changed === 'replicas') this.loop.hasten(0);
     });
     this.server()?.once('listening', () => this.loop.hasten(0));
@@ -146,12 +146,12 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
    * when that ends, another replica takes over with its next heartbeat.
    */
   get keepsHouse(): boolean {
-    return this.isElected && this.database.listens;
+    return this.isElected && this.ownSession.listens;
   }
 
   /** Replicas that have not stopped, oldest first. @throws the database's error */
   all(): Promise<Replica[]> {
-    return this.db.query(selectAll);
+    return this.pool.query(selectAll);
   }
 
   /** Live replicas, oldest first. @throws the database's error */
@@ -162,17 +162,17 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** Reports the stop, so that the others do not wait for the next heartbeat. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    await this.database.query(deleteOwn, [this.id]).catch(() => undefined);
+    await this.ownSession.query(deleteOwn, [this.id]).catch(() => undefined);
   }
 
-  /** Writes a heartbeat, and reads the other replicas and the election. */
+  /** Writes a heartbeat, and reads the other replicas and the election: in the own session, which holds the lock. */
   private async beat(): Promise<void> {
     const parts: Record<string, PartHealth> = {};
     for (const [part, check] of this.contributors.health()) parts[part] = await check();
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: Sibling[] | null; held: boolean }>(writeBeat, row);
+    const [answer] = await this.ownSession.query<{ others: Sibling[] | null; held: boolean }>(writeBeat, row);
     const wasElected = this.keepsHouse;
     this.others = answer?.others ?? [];
     this.isElected = answer?.held ?? false;

@@ -17,20 +17,22 @@ export interface ReadSchema {
 const maxPasses = 64;
 const maxWarnings = 10;
 /** Keywords whose value is an object of schemas. */
-const maps = new Set(
+const keywordsOfMaps = new Set(
   'properties patternProperties $defs definitions dependentSchemas dependencies'.split(' '),
 );
 /** Keywords whose value is a list of schemas. */
-const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
+const keywordsOfLists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
 /** Keywords that are removed if they are an empty list. */
 const removedIfEmpty = new Set(['enum', 'anyOf', 'oneOf', 'allOf', 'type', 'items']);
 /** Keywords whose value is a schema. */
-const singles = new Set(
+const keywordsOfSchemas = new Set(
   (
     'items additionalItems unevaluatedItems contains additionalProperties propertyNames unevaluatedProperties ' +
     'not if then else contentSchema'
   ).split(' '),
 );
+/** Pointers without which nothing of a schema would be left. */
+const rootMembers = new Set(['', '/$ref']);
 /** Types, each followed by its names in other languages. */
 const typeNames =
   'string str text file date datetime uuid, integer int long, number num float double decimal, boolean bool, ' +
@@ -100,7 +102,7 @@ class SchemaReader {
 
   /** Leaves out a member with a warning. @returns no entries @throws Error if nothing would be left */
   private leaveOut(at: string, why: string): [] {
-    if (['', '/$ref', '/type'].includes(at)) throw new Error(`${at} ${why}`);
+    if (rootMembers.has(at)) throw new Error(`${at} ${why}`);
     this.leftOut++;
     this.warnings.add(`${at} of its inputSchema is left out (${why}): the tool checks it itself`);
     return [];
@@ -122,10 +124,10 @@ class SchemaReader {
     const faultOfValue = name === 'pattern' ? patternFault(value) : refFault;
     const fault = this.faults.get(at) ?? faultOfValue;
     if (fault !== undefined) return this.leaveOut(at, fault);
-    if (maps.has(name) && isObject(value)) return [[name, this.mapOfSchemas(name, value, at)]];
-    if (Array.isArray(value) && (lists.has(name) || name === 'items'))
+    if (keywordsOfMaps.has(name) && isObject(value)) return [[name, this.mapOfSchemas(name, value, at)]];
+    if (Array.isArray(value) && (keywordsOfLists.has(name) || name === 'items'))
       return [[name, value.map((each, place) => this.schema(each, `${at}/${place}`))]];
-    if (singles.has(name)) return [[name, this.schema(value, at)]];
+    if (keywordsOfSchemas.has(name)) return [[name, this.schema(value, at)]];
     // The value is no schema, of which a part could be left out: it is left out as a whole.
     const faultInside = [...this.faults].find(([pointer]) => pointer.startsWith(`${at}/`));
     return faultInside ? this.leaveOut(at, faultInside[1]) : [[name, value]];
@@ -150,8 +152,12 @@ class SchemaReader {
       else node[name] = value;
     };
     for (const [name, value] of Object.entries(node))
-      if (Array.isArray(value) && value.length === 0 && (removedIfEmpty.has(name) || maps.has(name)))
-        replace(name, maps.has(name) ? {} : undefined);
+      if (
+        Array.isArray(value) &&
+        value.length === 0 &&
+        (removedIfEmpty.has(name) || keywordsOfMaps.has(name))
+      )
+        replace(name, keywordsOfMaps.has(name) ? {} : undefined);
     const { items, additionalItems, id } = node;
     if (this.isTuple && Array.isArray(items)) {
       replace('items', additionalItems, 'prefixItems');
@@ -172,7 +178,7 @@ class SchemaReader {
     const given = node['type'];
     const type = normalType(given);
     if (type === undefined && at === '' && given !== undefined && given !== 'any')
-      this.leaveOut('/type', `${JSON.stringify(given)} is no type`);
+      throw new Error(`/type ${JSON.stringify(given)} is no type`);
     const unknown = unknownType(given);
     if (unknown !== undefined) {
       this.warnings.add(`${at}/type of its inputSchema: ${unknown} is no JSON type, so all values pass`);
@@ -227,7 +233,7 @@ function normaliseNullable(node: Members): void {
   if (nullable !== true) return;
   if (Array.isArray(values)) node['enum'] = [...new Set<unknown>(values).add(null)];
   if (type !== undefined) node['type'] = [...new Set([type, 'null'].flat())];
-  const combined = Object.entries(node).filter(([name]) => name === '$ref' || lists.has(name));
+  const combined = Object.entries(node).filter(([name]) => name === '$ref' || keywordsOfLists.has(name));
   if (type !== undefined || combined.length === 0) return;
   for (const [name] of combined) delete node[name];
   node['anyOf'] = [Object.fromEntries(combined), { type: 'null' }];

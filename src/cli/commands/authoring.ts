@@ -99,7 +99,7 @@ const installers = [
 ];
 
 /** Installs the packages of a tool into its folder, so that its bundle contains them. */
-export function bundle({ out }: Session, folder: string): void {
+export function installPackages({ out }: Session, folder: string): void {
   const installing = installers.filter(({ file }) => existsSync(join(folder, file)));
   if (installing.length === 0)
     throw new CliError(`${folder} has neither package.json nor requirements.txt`, exit.usage);
@@ -117,7 +117,11 @@ export function bundle({ out }: Session, folder: string): void {
 }
 
 /** Creates a folder with a tool from a template, with its README and a test. */
-export function create({ out }: Session, path: string, { template }: { readonly template: string }): void {
+export function createFromTemplate(
+  { out }: Session,
+  path: string,
+  { template }: { readonly template: string },
+): void {
   const folder = resolve(path);
   const name = basename(folder);
   if (!toolNamePattern.test(name))

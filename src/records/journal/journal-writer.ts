@@ -76,8 +76,8 @@ export class JournalWriter {
   private hasSyncFailed = false;
   private isClosed = false;
   private hasWriteFailed = false;
-  /** Whether the disk has no room except the reserve. */
-  private isDiskFull = false;
+  /** Whether only entries that must not be lost are written, into the released reserve: a write failed, or the disk is full. */
+  private takesOnlyRequired = false;
   private checkedRoomAt = 0;
   /** Written batches that resolve after the next sync (`power`). */
   private awaitingSync: Batch[] = [];
@@ -101,26 +101,29 @@ export class JournalWriter {
     }
     this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
     [this.segment, this.fd] = this.openAfter(this.replayThrough);
-    this.isDiskFull = !this.reserve.take();
+    this.takesOnlyRequired = !this.reserve.take();
     this.markWritten();
   }
 
   /** Lets the drain read everything written so far. */
   markWritten(): void {
+    // The mark counts segments from the first one of this writer.
     this.settings.mark?.set(this.segment - this.replayThrough, this.position);
   }
 
   /** Whether an entry would be accepted, according to the last write. */
   get takesMore(): boolean {
     return (
-      !this.isClosed && !this.isDiskFull && !(this.hasSyncFailed && this.settings.durability === 'power')
+      !this.isClosed &&
+      !this.takesOnlyRequired &&
+      !(this.hasSyncFailed && this.settings.durability === 'power')
     );
   }
 
   /**
    * Appends an entry.
    * @param as `required`: it must not be lost; `optional`: it is refused while the journal is full
-   * @returns false if it is not written: a required one will be written later, an optional one never
+   * @returns false if it is not safe: a required one will be written later, an optional one must count as refused
    */
   append(entry: Appended, as: 'required' | 'optional' = 'required'): Promise<boolean> {
     const batch = this.currentBatch();
@@ -181,17 +184,17 @@ export class JournalWriter {
     if (!batch) return;
     this.batch = undefined;
     try {
-      if (this.isDiskFull) this.makeRoom();
-      this.write(this.isDiskFull ? batch.required : batch.required.concat(batch.optional));
+      if (this.takesOnlyRequired) this.makeRoom();
+      this.write(this.takesOnlyRequired ? batch.required : batch.required.concat(batch.optional));
     } catch (error) {
       this.leftover = batch.required;
       if (this.leftover.length > 0) setTimeout(() => this.retry(), retryMs).unref();
       this.report.failed(error);
-      this.isDiskFull = true;
+      this.takesOnlyRequired = true;
       batch.resolve(false);
       return;
     }
-    if (this.isDiskFull && batch.optional.length > 0) batch.resolve(false);
+    if (this.takesOnlyRequired && batch.optional.length > 0) batch.resolve(false);
     else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
     this.needsSync = true;
@@ -211,8 +214,8 @@ export class JournalWriter {
     const now = performance.now();
     if (now - this.checkedRoomAt < roomCheckMs) return;
     this.checkedRoomAt = now;
-    this.isDiskFull = !this.reserve.take();
-    if (this.isDiskFull) this.report.failed(new Error('The disk of the journal has no room'));
+    this.takesOnlyRequired = !this.reserve.take();
+    if (this.takesOnlyRequired) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
   /** Writes entries to the newest segment. @throws Error if not all are written; then none is */
@@ -231,10 +234,10 @@ export class JournalWriter {
         written += writeSync(this.fd, bytes, written, length - written, this.position + written);
       }
     } catch (error) {
-      // The drain must not read a part of a batch that failed.
-      ftruncateSync(this.fd, this.position);
       this.hasWriteFailed = true;
       this.reserve.release();
+      // The drain must not read a part of a batch that failed.
+      ftruncateSync(this.fd, this.position);
       throw error;
     }
     this.hasWriteFailed = false;

@@ -14,7 +14,7 @@ import {
 } from './mcp-eras.js';
 
 /** Whether a message belongs to the legacy era: a call without an envelope, or an answer to a server's request. */
-export const isOfTwin = (method: string | undefined, meta: object = {}): boolean =>
+export const belongsToLegacyEra = (method: string | undefined, meta: object = {}): boolean =>
   method === undefined || (method === 'tools/call' && !(versionMember in meta));
 
 /** A session with a server, as streams of lines. */
@@ -39,7 +39,7 @@ interface ModernSession {
  * run, which the modern era does not support, and is opened for the first of these calls.
  */
 export class LegacyTwin {
-  /** Undefined inside if the server has no legacy sessions; absent before the first call. */
+  /** Resolves to undefined if the server has no legacy sessions; absent before the first call. */
   private session: Promise<Session | undefined> | undefined;
 
   /** @param newSession makes a session that is not initialized yet */
@@ -49,7 +49,11 @@ export class LegacyTwin {
     private readonly modern: ModernSession,
   ) {}
 
-  /** Sends a call. @param writeModern gets it as a modern call if the server has no legacy session */
+  /**
+   * Sends a call.
+   * @param line without its newline
+   * @param writeModern gets the call as a modern one if the server has no legacy session
+   */
   write(line: string, writeModern: (line: string) => void): void {
     void (this.session ??= this.open()).then((session) => {
       if (session) return session.stdin.write(`${line}\n`);

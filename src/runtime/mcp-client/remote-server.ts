@@ -23,7 +23,7 @@ import {
   withCallId,
   type StreamPlace,
 } from './remote-answer.js';
-import { isOfTwin, LegacyTwin } from './legacy-twin.js';
+import { belongsToLegacyEra, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
 import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
@@ -118,7 +118,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private handleLine(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
-    if (this.isModern && isOfTwin(method, params?._meta))
+    if (this.isModern && belongsToLegacyEra(method, params?._meta))
       return this.twin.write(line, (enveloped) => this.handleLine(enveloped));
     if (method === 'notifications/cancelled') {
       const { requestId = '' } = params ?? {};

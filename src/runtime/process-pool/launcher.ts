@@ -26,7 +26,7 @@ export interface LaunchedProcess {
 /** Starts an executable as the leader of its own process group, with three pipes. @throws if the start cannot be attempted */
 export type Launcher = (spec: ProcessSpec) => LaunchedProcess;
 
-/** Starts an executable directly. Forking blocks the event loop. */
+/** Starts an executable directly, without the spawner. Forking this large process blocks the event loop for milliseconds. */
 export const launch: Launcher = ({ command, args, cwd, env }) => {
   const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   const { pid } = child;

@@ -104,7 +104,7 @@ export class AccessPolicy {
   private identify(request: RequestParts, route: Route): Principal | Promise<Principal> {
     const isOff = this.config.auth.mode === 'off';
     const key = isOff ? undefined : presentedKey(request.headers);
-    // No cross-site check: a page of another origin cannot send this header, because CORS never allows it.
+    // No cross-site check: a page of another origin cannot send `Authorization` or `x-api-key`, because CORS never allows it.
     const keyHolder = this.keys.find(key);
     if (keyHolder) return keyHolder;
     if (this.isOpen(route)) {

@@ -37,6 +37,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     events.subscribe('refused', ({ tool, refusal, context: { userId, projectId } }) => {
       const now = Date.now();
       const caller = cap.admit(tool, userId, now) ? sanitisedText(userId) : otherCallers;
+      // The start of the time's cell, so that all refusals in it are counted together.
       const at = new Date(now - (now % (codeCellLength * 1_000)));
       this.add(JSON.stringify([at, tool, sanitisedText(projectId), caller, refusal.code]), 1);
     });
@@ -74,6 +75,7 @@ export class RefusedCallers implements OnApplicationShutdown {
     const cells = this.waiting;
     this.waiting = new Map();
     const rows = [...cells].map(([cell, count]) => [...(JSON.parse(cell) as string[]), count]);
+    // Time, tool, project, caller, code and count, as `addRefusals` takes them.
     const columns = [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
     try {
       await this.db.query(addRefusals, [...columns, directSlot]);

@@ -39,12 +39,12 @@ export const selectSpans = (filter: SpanFilter, page: SpanPage): Statement =>
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     )
     SELECT ${viewColumns}${withAttributes ? `, ${attributesWithin(values.add(maxBytes), order)}` : ''}
-    FROM ${withAttributes ? `(SELECT *, ${attributes} FROM page) AS page` : 'page'}
+    FROM ${withAttributes ? `(SELECT *, ${attributesOfPage} FROM page) AS with_attributes` : 'page'}
     ORDER BY ${order}`;
   });
 
 /** The attributes of a span of the page, as the column `attributes`. */
-const attributes = `coalesce((
+const attributesOfPage = `coalesce((
         SELECT attributes FROM all_span_contents AS contents
         WHERE contents.project = page.project AND contents.trace_id = page.trace_id AND contents.span_id = page.span_id
           AND contents.start_day = page.start_day LIMIT 1), '{}') AS attributes`;
@@ -155,7 +155,12 @@ const marks = `
 const typeKey = `(kind || ' ' || status || ' ' || operation)`;
 const typeView = `json_build_object('operation', operation, 'kind', kind, 'status', status)`;
 
-/** The distinct values of a column as a JSON list, and as a JSON object the position of each in it, by its key. */
+/**
+ * The distinct values of a column of `chosen`: `list`, a JSON list of them, and `places`, a JSON object with the position of
+ * each in it, by its key.
+ * @param others further columns that distinguish values, and order them
+ * @param key SQL for the key of a value @param value SQL for what the list shows of it
+ */
 const listed = (column: string, others = '', key = column, value = key): string => `
       SELECT coalesce(json_agg(value ORDER BY place), '[]') AS list, coalesce(jsonb_object_agg(key, place), '{}') AS places
       FROM (

@@ -21,7 +21,7 @@ const resourceNotFound = -32002;
 const wakeMs = 5_000;
 
 /** A request to an MCP server other than a tool call. */
-interface ServerRequest {
+interface RequestToServer {
   readonly method: string;
   readonly params: JsonObject;
 }
@@ -46,26 +46,27 @@ export class McpSessionTool implements ServerTool {
   private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
 
   constructor(
-    private readonly wrapper: SessionServer,
+    private readonly owner: SessionServer,
     private readonly calls: PoolCalls,
   ) {
-    const { tool, accounts } = wrapper;
+    const { tool, accounts } = owner;
     if (accounts) this.admit = ({ principal }) => accounts.assertSignedIn(principal);
     this.capture = captureOf(tool);
     // Read-only and idempotent, so that failed requests are retried.
     const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
-    const { cacheTtlMs: _never, fallback: _none, ...definition } = definitionOf(tool);
+    // Results are neither cached nor replaced by the fallback of the server's tools.
+    const { cacheTtlMs: _cacheTtlMs, fallback: _fallback, ...definition } = definitionOf(tool);
     const name = serverToolName(tool.name);
     const ofSession = { name, kind: 'mcp', inputSchema: {}, annotations, semanticErrors: 'off' } as const;
     this.definition = { ...definition, ...ofSession };
   }
 
   get server(): string {
-    return this.wrapper.tool.name;
+    return this.owner.tool.name;
   }
 
   offer(project: string): ServerOffer {
-    return this.wrapper.offer(project);
+    return this.owner.offer(project);
   }
 
   validate = (): [] => [];
@@ -90,16 +91,17 @@ export class McpSessionTool implements ServerTool {
 
   /** Starts a process if there is none, so that the server lists what it offers. */
   async wake(project: string): Promise<void> {
-    const { backend } = this.wrapper;
+    const { backend } = this.owner;
     if ('unavailable' in backend || backend.accounts) return;
-    // Lists are read from a process without an owner, which ends when it is idle.
-    const pool = backend.ownerOf ? backend.pool : (backend.separate?.of(project) ?? backend.pool);
+    // With processes for each owner, lists are read from one without an owner, which ends when it is idle.
+    const ofProject = backend.ownerOf ? undefined : backend.separate?.of(project);
+    const pool = ofProject ?? backend.pool;
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 
   takeSlot(caller: Caller): Slot {
     const slot = this.calls.takeSlot(caller, (input, run) => {
-      const { method, params } = input as ServerRequest;
+      const { method, params } = input as RequestToServer;
       const allParams = { ...params, ...callParams(run) };
       return {
         method,
