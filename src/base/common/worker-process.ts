@@ -18,7 +18,7 @@ export interface HostedWorker {
   readonly processMb: number | undefined;
 }
 
-/** What the host sends: a message of the script, or the error with which it has ended. */
+/** A message of the host: one of its script, or the error with which the script has ended. */
 interface FromHost {
   readonly message?: unknown;
   readonly error?: { readonly message: string; readonly code?: string };

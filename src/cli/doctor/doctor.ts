@@ -157,7 +157,7 @@ async function keyFinding(address: ServerAddress, dataDir: string): Promise<Find
   return ok('key', 'the server knows it');
 }
 
-/** What each tool that can be started may touch. */
+/** Findings that list what each startable tool may touch. */
 const toolFindings = (tools: readonly CustomToolView[]): Finding[] =>
   tools.map(({ name, effectiveSandbox: { mayTouch = [] } }) => {
     const finding = mayTouch.some((line) => line.includes('NOT ENFORCED')) ? note : ok;

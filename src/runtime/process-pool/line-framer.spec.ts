@@ -275,7 +275,7 @@ describe('LineBudget', () => {
     expect(budget.charge(0)).toBe(500);
     now = 1_500;
     expect(budget.charge(0)).toBe(0);
-    // What is given back fills it no further than an hour would.
+    // A refund fills the budget no further than an hour would.
     expect(budget.charge(-1_000)).toBe(0);
     expect(budget.charge(100)).toBe(0);
     expect(budget.charge(1)).toBe(10);

@@ -1,5 +1,5 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
 import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
 import type { Scope } from '../../../web/contract/principal.js';
@@ -7,7 +7,8 @@ import { shownEnv, shownUrl } from '../../secrets/env-cipher.js';
 import { configurationOf } from '../entity/revision-content.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import type { ProblemCode } from '../../../base/common/errors.js';
-import { ApiProblems, ProblemView } from '../../../web/rest/api-problems.decorator.js';
+import { Answers } from '../../../web/rest/answers.decorator.js';
+import { ProblemView } from '../../../web/rest/api-problems.decorator.js';
 
 /** A controller of custom tools. @param path below `custom-tools` @param scope of routes without their own scope */
 export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
@@ -32,13 +33,7 @@ export const ToolRoute = (
   description: string,
   ...problems: ProblemCode[]
 ): MethodDecorator =>
-  applyDecorators(
-    HttpCode(200),
-    ApiName(),
-    ApiOperation({ summary, description }),
-    ApiOkResponse({ type }),
-    ApiProblems('not_found', ...problems),
-  );
+  applyDecorators(HttpCode(200), ApiName(), Answers(type, summary, description, 'not_found', ...problems));
 
 /** Documents the 422 of routes that may ask for a grant. */
 export const ApiNotGranted = (): MethodDecorator =>

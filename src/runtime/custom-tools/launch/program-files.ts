@@ -42,7 +42,7 @@ export function portablePath(root: string, path: string): string {
   return fromRoot.startsWith('..') ? path : fromRoot || '.';
 }
 
-/** Where the files of a tool's program are. */
+/** The place of the files of a tool's program. */
 export interface Location {
   /** The tool's own directory, else its single file; undefined if it has neither. */
   readonly ownPath: string | undefined;
